@@ -1,0 +1,1 @@
+"""The backend that runs a job's replicas as pods."""

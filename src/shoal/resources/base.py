@@ -1,0 +1,43 @@
+"""What every resource model shares: camelCase on the wire, no field that nobody declared, times as RFC 3339."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+
+class Model(BaseModel):
+    """Base of all resource models. Field names are snake_case in Python and camelCase in manifests."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        use_enum_values=False,
+        validate_default=False,
+    )
+
+    def dump(self) -> dict[str, Any]:
+        """The manifest form: camelCase keys, JSON types, nothing that was not set."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
+
+
+def parse_time(value: object) -> object:
+    """Seconds since the epoch from an RFC 3339 string; numbers pass through."""
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).timestamp()
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return value
+
+
+def format_time(seconds: float) -> str:
+    """RFC 3339 in UTC with microseconds, as Kubernetes' MicroTime writes it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+Timestamp = Annotated[float, BeforeValidator(parse_time), PlainSerializer(format_time, when_used="json")]
+"""Seconds since the epoch in Python, RFC 3339 in YAML and JSON."""

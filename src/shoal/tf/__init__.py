@@ -1,0 +1,1 @@
+"""A small library for training scripts: strategy, lifecycle, checkpoints, progress. Scripts work without it too."""

@@ -1,0 +1,33 @@
+"""What Shoal and a training script say to each other: environment variables, and one JSON line per event.
+
+A script needs none of this to be trained by Shoal. A script that imports `shoal.tf` speaks it, and so may any
+other program: it is three variables and a file.
+
+Progress lines are JSON objects, one a line, appended to the file that `SHOAL_PROGRESS_FILE` names:
+
+    {"time": 1796142884.4, "step": 120, "loss": 0.31}       a training step was finished
+    {"time": 1796142890.1, "checkpoint": 120}               a checkpoint of that step is complete
+    {"time": 1796142899.0, "evaluated": 120}                the evaluator has evaluated the checkpoint of that step
+
+Readers ignore keys they do not know and lines that are not JSON objects.
+"""
+
+from __future__ import annotations
+
+TF_CONFIG = "TF_CONFIG"
+"""TensorFlow's own: the cluster and this process's task in it, as JSON."""
+
+STRATEGY = "SHOAL_STRATEGY"
+"""The job's strategy, spelt as in the manifest: `AllReduce`, `ParameterServer`, …"""
+
+PROGRESS_FILE = "SHOAL_PROGRESS_FILE"
+"""Where to append progress lines. Unset where nobody listens."""
+
+JOB = "SHOAL_JOB"
+"""The job's name."""
+
+REPLICA = "SHOAL_REPLICA"
+"""This process's name in the job: `worker-1`."""
+
+ATTEMPT = "SHOAL_ATTEMPT"
+"""How often this replica was started before: 0 at first."""
