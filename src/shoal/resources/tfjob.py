@@ -188,13 +188,15 @@ class TFJob(Model):
 
     @property
     def strategy(self) -> Strategy:
-        """As the user says, else as the roles suggest: a chief with ps coordinates them, ps without a chief are
-        between-graph, several workers reduce among themselves, one process is on its own."""
+        """As the user says, else as the roles suggest: a chief with ps coordinates them, ps without a chief (or with
+        workers that come and go) are between-graph, several workers reduce among themselves, one process is on its
+        own."""
         if self.spec.strategy is not None:
             return self.spec.strategy
         replicas = self.replicas
         if Role.PS in replicas:
-            return Strategy.PARAMETER_SERVER if Role.CHIEF in replicas else Strategy.BETWEEN_GRAPH_ASYNC
+            coordinated = Role.CHIEF in replicas and not self.spec.enable_dynamic_worker
+            return Strategy.PARAMETER_SERVER if coordinated else Strategy.BETWEEN_GRAPH_ASYNC
         training = sum(replicas[role].count for role in (Role.CHIEF, Role.WORKER) if role in replicas)
         return Strategy.ALL_REDUCE if training > 1 else Strategy.INDEPENDENT
 
