@@ -106,7 +106,7 @@ class JobStatus(Model):
     started: dict[Role, str] = Field(default_factory=dict)
     completed: dict[Role, str] = Field(default_factory=dict)
     retry_time: Timestamp | None = None
-    launch_time: Timestamp | None = None
+    waiting_time: Timestamp | None = None
     training_end_time: Timestamp | None = None
 
     def condition(self, kind: ConditionType) -> Condition | None:

@@ -6,16 +6,16 @@ Fields that Kubeflow v1.9 defines keep its names and meaning. `SHOAL_ONLY` lists
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from shoal.resources.base import Model
 from shoal.resources.roles import ReplicaType, Role
 from shoal.resources.status import JobStatus
 
-SHOAL_API = "shoal.dev/v1"
-KUBEFLOW_API = "kubeflow.org/v1"
+SHOAL_API: Final = "shoal.dev/v1"
+KUBEFLOW_API: Final = "kubeflow.org/v1"
 CONTAINER_NAME = "tensorflow"
 PORT_NAME = "tfjob-port"
 DEFAULT_PORT = 2222
@@ -39,7 +39,7 @@ class CleanPodPolicy(StrEnum):
 
 
 class SuccessPolicy(StrEnum):
-    """"" : the chief's success (worker 0's where there is no chief). AllWorkers: every worker's, and the chief's."""
+    """ "" : the chief's success (worker 0's where there is no chief). AllWorkers: every worker's, and the chief's."""
 
     DEFAULT = ""
     ALL_WORKERS = "AllWorkers"
@@ -159,7 +159,7 @@ class TFJobSpec(Model):
 class Metadata(Model):
     """The part of `ObjectMeta` that Shoal reads; the rest is kept as written."""
 
-    model_config = {"extra": "allow"}
+    model_config = ConfigDict(extra="allow")
 
     name: str
     namespace: str | None = None

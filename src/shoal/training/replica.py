@@ -14,7 +14,7 @@ class ReplicaId(NamedTuple):
     """`worker-1`: the task that TensorFlow calls `/job:worker/task:1`."""
 
     role: Role
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index; a dataclass would hash four times as slowly
 
     def __str__(self) -> str:
         return f"{self.role.value}-{self.index}"
@@ -37,10 +37,11 @@ class ReplicaState(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a replica failed. All but the first two are the platform's doing: they are retried under any policy."""
+    """Why a replica failed. A disruption is the platform's doing: it is retried under any restart policy."""
 
     EXIT = "Exit"
     OUT_OF_MEMORY = "OOMKilled"
+    STALLED = "Stalled"
     EVICTED = "Evicted"
     PREEMPTED = "Preempted"
     NODE_LOST = "NodeLost"
@@ -48,7 +49,7 @@ class Cause(StrEnum):
 
     @property
     def disruption(self) -> bool:
-        return self not in (Cause.EXIT, Cause.OUT_OF_MEMORY)
+        return self in (Cause.EVICTED, Cause.PREEMPTED, Cause.NODE_LOST, Cause.VANISHED)
 
 
 @dataclass(frozen=True, slots=True)
