@@ -110,4 +110,4 @@ class JobStatus(Model):
     training_end_time: Timestamp | None = None
 
     def condition(self, kind: ConditionType) -> Condition | None:
-        return next((c for c in self.conditions if c.type is kind), None)
+        return next((c for c in self.conditions if c.type == kind), None)

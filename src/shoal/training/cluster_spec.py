@@ -62,7 +62,9 @@ def cluster_shape(job: TFJob, role: Role) -> str:
 
 def _known_roles(job: TFJob, replica: ReplicaId) -> dict[Role, int]:
     """Roles, with their sizes, that the replica's dense cluster spec lists."""
-    sizes: dict[Role, int] = {role: spec.count for role, spec in job.replicas.items() if role is not Role.EVALUATOR and spec.count}
+    sizes: dict[Role, int] = {
+        role: spec.count for role, spec in job.replicas.items() if role is not Role.EVALUATOR and spec.count
+    }
     if job.spec.enable_dynamic_worker:
         sizes.pop(Role.WORKER, None)
         if replica.role is Role.WORKER:

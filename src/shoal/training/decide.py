@@ -17,7 +17,7 @@ from shoal.training.clean_up import anything_left, clean_up, delete_obsolete
 from shoal.training.conditions import set_condition
 from shoal.training.deadline import exceed_deadline
 from shoal.training.decision import Action, Create, Decision, DeleteJob
-from shoal.training.duties import serves
+from shoal.training.duties import trains
 from shoal.training.ending import end
 from shoal.training.failure_policy import answer_failures
 from shoal.training.finish import awaited, finish_message, finishing, success
@@ -120,7 +120,7 @@ def _tell(state: JobState) -> None:
 
 def _training_runs(state: JobState) -> bool:
     return any(
-        replica.state is ReplicaState.RUNNING and not serves(state.strategy, id.role)
+        replica.state is ReplicaState.RUNNING and trains(state.strategy, id.role)
         for id, replica in state.current.items()
     )
 

@@ -17,6 +17,11 @@ def serves(strategy: Strategy, role: Role) -> bool:
     return role is Role.PS
 
 
+def trains(strategy: Strategy, role: Role) -> bool:
+    """Whether replicas of `role` run the training loop, and so come to an end by themselves."""
+    return role in (Role.CHIEF, Role.WORKER) and not serves(strategy, role)
+
+
 def leader(job: TFJob) -> ReplicaId:
     """The replica whose success is the job's: the chief, or worker 0 where there is none."""
     return ReplicaId(Role.CHIEF if Role.CHIEF in job.replicas else Role.WORKER, 0)

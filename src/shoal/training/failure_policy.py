@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.resources.roles import Role
-from shoal.training.duties import leader, serves
+from shoal.training.duties import leader, trains
 from shoal.training.ending import Ending
 from shoal.training.failure import Failure, describe, failures, is_consequence, report, settled_at
 from shoal.training.job_state import JobState
@@ -34,7 +34,7 @@ def answer_failures(state: JobState) -> Ending | None:
         else:
             restart(state, failure, scope)
         answered |= scope
-    return None
+    return _incomplete_group(state)
 
 
 def refuse_restart(state: JobState, failure: Failure, scope: frozenset[ReplicaId]) -> Ending | None:
@@ -62,6 +62,16 @@ def restart(state: JobState, failure: Failure, scope: frozenset[ReplicaId]) -> N
     state.retire(scope)
 
 
+def _incomplete_group(state: JobState) -> Ending | None:
+    """The end of an all-reduce job whose group lacks a member that can no longer join it."""
+    there = {replica.id for replica in state.observed.replicas} - state.completed
+    done, missing = sorted(state.group & state.completed), sorted(state.group - state.completed)
+    if not done or not missing or there & state.group:
+        return None
+    told = f"{missing[0]} cannot start after {done[0]} has completed; an all-reduce group starts as a whole"
+    return Ending(False, "GroupIncomplete", told)
+
+
 def _tolerated(state: JobState, failure: Failure) -> bool:
     """With `enableDynamicWorker` workers may come and go: a worker's final failure is not the job's, as long as
     somebody who trains is left."""
@@ -70,10 +80,7 @@ def _tolerated(state: JobState, failure: Failure) -> bool:
     if failure.id == leader(state.job) or retryable(state.specs[Role.WORKER].restarts, failure):
         return False
     alive = (ReplicaState.PENDING, ReplicaState.RUNNING)
-    return any(
-        replica.state in alive and id.role is not Role.EVALUATOR and not serves(state.strategy, id.role)
-        for id, replica in state.current.items()
-    )
+    return any(replica.state in alive and trains(state.strategy, id.role) for id, replica in state.current.items())
 
 
 def _overspent(state: JobState) -> bool:

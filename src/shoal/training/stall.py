@@ -7,7 +7,7 @@ sign of life is a training step where steps are reported at all, else a line in 
 from __future__ import annotations
 
 from shoal.resources.roles import Role
-from shoal.training.duties import serves
+from shoal.training.duties import trains
 from shoal.training.ending import Ending
 from shoal.training.failure import Failure
 from shoal.training.failure_policy import refuse_restart, restart
@@ -38,8 +38,7 @@ def answer_stall(state: JobState) -> Ending | None:
 
 
 def _trains(state: JobState, replica: Replica) -> bool:
-    role = replica.id.role
-    return replica.state is ReplicaState.RUNNING and role is not Role.EVALUATOR and not serves(state.strategy, role)
+    return replica.state is ReplicaState.RUNNING and trains(state.strategy, replica.id.role)
 
 
 def _sign_of_life(replica: Replica, reports: bool) -> float:
