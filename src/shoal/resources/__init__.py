@@ -1,1 +1,79 @@
-"""What users write: typed models of the resources, read from YAML or JSON with every fault named at once."""
+"""What users write: typed models of the resources, read from YAML or JSON with every fault named at once.
+
+for document in load("job.yaml"):
+    if document.job:
+        print(document.job.name, document.job.strategy)
+"""
+
+from shoal.resources.convert import convert
+from shoal.resources.document import Document, Other, parse
+from shoal.resources.errors import Fault, ManifestError
+from shoal.resources.loading import dump, load
+from shoal.resources.roles import ReplicaType, Role
+from shoal.resources.status import (
+    Condition,
+    ConditionType,
+    FirstFailure,
+    JobStatus,
+    Phase,
+    Progress,
+    ReplicaStatus,
+)
+from shoal.resources.tfjob import (
+    KUBEFLOW_API,
+    SHOAL_API,
+    SHOAL_ONLY,
+    CleanPodPolicy,
+    GPURequest,
+    Metadata,
+    NFSSource,
+    ReplicaSpec,
+    RestartPolicy,
+    RunPolicy,
+    SchedulingPolicy,
+    ServeSpec,
+    StorageClaim,
+    Strategy,
+    SuccessPolicy,
+    TensorBoardSpec,
+    TFJob,
+    TFJobSpec,
+)
+
+__all__ = [
+    "KUBEFLOW_API",
+    "SHOAL_API",
+    "SHOAL_ONLY",
+    "CleanPodPolicy",
+    "Condition",
+    "ConditionType",
+    "Document",
+    "Fault",
+    "FirstFailure",
+    "GPURequest",
+    "JobStatus",
+    "ManifestError",
+    "Metadata",
+    "NFSSource",
+    "Other",
+    "Phase",
+    "Progress",
+    "ReplicaSpec",
+    "ReplicaStatus",
+    "ReplicaType",
+    "RestartPolicy",
+    "Role",
+    "RunPolicy",
+    "SchedulingPolicy",
+    "ServeSpec",
+    "StorageClaim",
+    "Strategy",
+    "SuccessPolicy",
+    "TFJob",
+    "TFJobSpec",
+    "TensorBoardSpec",
+    "convert",
+    "dump",
+    "load",
+    "parse",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 
@@ -21,15 +21,18 @@ class Model(BaseModel):
     )
 
     def dump(self) -> dict[str, Any]:
-        """The manifest form: camelCase keys, JSON types, nothing that was not set."""
-        return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
+        """The manifest form: camelCase keys, JSON types, nothing that is as it is by default."""
+        # Not `exclude_unset`: what is changed within a part that was left at its default counts as unset.
+        return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
 
 
 def parse_time(value: object) -> object:
-    """Seconds since the epoch from an RFC 3339 string; numbers pass through."""
+    """Seconds since the epoch from an RFC 3339 string, which names its zone; numbers pass through."""
     if isinstance(value, str):
-        return datetime.fromisoformat(value).timestamp()
+        value = datetime.fromisoformat(value)
     if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{value.isoformat()} names no time zone; end it with Z for UTC")
         return value.timestamp()
     return value
 
@@ -39,5 +42,10 @@ def format_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-Timestamp = Annotated[float, BeforeValidator(parse_time), PlainSerializer(format_time, when_used="json")]
+Timestamp = Annotated[
+    float,
+    BeforeValidator(parse_time),
+    PlainSerializer(format_time, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 """Seconds since the epoch in Python, RFC 3339 in YAML and JSON."""

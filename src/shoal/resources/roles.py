@@ -29,6 +29,10 @@ class ReplicaType(StrEnum):
         return Role.CHIEF if self is ReplicaType.MASTER else Role(self.value.lower())
 
     @classmethod
+    def _missing_(cls, value: object) -> ReplicaType | None:
+        return cls.parse(value) if isinstance(value, str) else None
+
+    @classmethod
     def parse(cls, text: str) -> ReplicaType | None:
         """The type that `text` names in any case, or None."""
         return next((kind for kind in cls if kind.value.lower() == text.lower()), None)

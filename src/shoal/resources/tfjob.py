@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from shoal.resources.base import Model
+from shoal.resources.quantity import Quantity
 from shoal.resources.roles import ReplicaType, Role
 from shoal.resources.status import JobStatus
 
@@ -56,45 +57,90 @@ class Strategy(StrEnum):
     INDEPENDENT = "Independent"
 
 
+NonEmpty = Annotated[str, Field(min_length=1)]
+AbsolutePath = Annotated[str, Field(pattern="^/")]
+
+ManagedBy = Literal["shoal.dev/operator", "kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"]
+"""Kubeflow's values of `managedBy`, and Shoal's own."""
+
+
 class SchedulingPolicy(Model):
     """Gang scheduling, for the schedulers that know it."""
 
-    min_available: Annotated[int, Field(ge=1)] | None = None
-    queue: str | None = None
-    min_resources: dict[str, int | float | str] | None = None
-    priority_class: str | None = None
-    schedule_timeout_seconds: Annotated[int, Field(ge=0)] | None = None
+    min_available: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="How many replicas must fit before any starts. Default: all of them."
+    )
+    queue: str | None = Field(default=None, description="The scheduler's queue that the job waits in. Cannot change.")
+    min_resources: dict[str, Quantity] | None = Field(
+        default=None, description="Resources that must be free before any replica starts, such as cpu: 8."
+    )
+    priority_class: str | None = Field(default=None, description="PriorityClass of the group.")
+    schedule_timeout_seconds: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="How long the scheduler tries to place the group, in seconds."
+    )
 
 
 class RunPolicy(Model):
     """How long a job may run, how often it is tried again, and what is left when it ends."""
 
-    clean_pod_policy: CleanPodPolicy | None = None
-    ttl_seconds_after_finished: Annotated[int, Field(ge=0)] | None = None
-    active_deadline_seconds: Annotated[int, Field(ge=1)] | None = None
-    backoff_limit: Annotated[int, Field(ge=0)] | None = None
-    scheduling_policy: SchedulingPolicy | None = None
-    suspend: bool | None = None
-    managed_by: str | None = None
-    startup_timeout_seconds: Annotated[int, Field(ge=1)] | None = None
-    stall_timeout_seconds: Annotated[int, Field(ge=1)] | None = None
-    evaluation_timeout_seconds: Annotated[int, Field(ge=0)] | None = None
+    clean_pod_policy: CleanPodPolicy | None = Field(
+        default=None,
+        description="Which replicas are removed when the job has ended: None, Running (the default) or All.",
+    )
+    ttl_seconds_after_finished: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="Seconds after its end at which the job is removed. Default: never."
+    )
+    active_deadline_seconds: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="Seconds from its start after which a job that still runs has failed. Default: none."
+    )
+    backoff_limit: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description="How many retries the job has, restarts in place and evictions included. Default: no limit.",
+    )
+    scheduling_policy: SchedulingPolicy | None = Field(
+        default=None, description="Gang scheduling: all replicas start together or not at all."
+    )
+    suspend: bool | None = Field(
+        default=None, description="While true no replica runs. Training goes on from its checkpoint afterwards."
+    )
+    managed_by: ManagedBy | None = Field(
+        default=None,
+        description="The controller that runs the job. Default: whichever watches this API group. Cannot change.",
+    )
+    startup_timeout_seconds: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="How long the job waits for missing replicas before it fails. Default: for ever."
+    )
+    stall_timeout_seconds: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="Seconds without a training step (or a log line) after which the job is restarted. Default: never.",
+    )
+    evaluation_timeout_seconds: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="How long the evaluator gets for the final checkpoint. Default: 300."
+    )
 
 
 class GPURequest(Model):
     """GPUs of one replica: how many, and which models will do (as the label `shoal.dev/gpu-model` names them)."""
 
-    count: Annotated[int, Field(ge=1)] = 1
-    models: list[str] | None = None
+    count: Annotated[int, Field(ge=1)] = Field(default=1, description="GPUs of each replica.")
+    models: Annotated[list[NonEmpty], Field(min_length=1)] | None = Field(
+        default=None, description="GPU models that will do, as nodes are labelled: A100, T4. Default: any."
+    )
 
 
 class ReplicaSpec(Model):
     """One role of the cluster: how many replicas, the pod each is made from, and when one is started again."""
 
-    replicas: Annotated[int, Field(ge=0)] | None = None
-    restart_policy: RestartPolicy | None = None
-    template: dict[str, Any]
-    gpu: GPURequest | None = None
+    replicas: Annotated[int, Field(ge=0)] | None = Field(default=None, description="How many. Default: 1.")
+    restart_policy: RestartPolicy | None = Field(
+        default=None,
+        description="When a replica that has exited is started again: Never (the default), OnFailure, Always, or "
+        "ExitCode, where codes 1-127 are final and 128-255 are tried again.",
+    )
+    template: dict[str, Any] = Field(
+        description="The pod that each replica runs in. `restartPolicy` above replaces the template's."
+    )
+    gpu: GPURequest | None = Field(default=None, description="GPUs from Shoal's pool for each replica.")
 
     @property
     def count(self) -> int:
@@ -114,46 +160,71 @@ class ReplicaSpec(Model):
 class NFSSource(Model):
     """An NFS export."""
 
-    server: str
-    path: str
+    server: NonEmpty = Field(description="Host name or address of the server.")
+    path: AbsolutePath = Field(description="Absolute path of the export.")
 
 
 class StorageClaim(Model):
-    """A folder that all replicas share: an existing claim, an NFS export, or a claim to make from a class."""
+    """A folder that all replicas share: an existing claim, an NFS export, or a claim to make of a size (and class)."""
 
-    name: str
-    mount_path: str
-    size: str | None = None
-    storage_class_name: str | None = None
-    existing_claim: str | None = None
-    nfs: NFSSource | None = None
-    read_only: bool | None = None
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)] = Field(
+        description="Name of the volume: lower-case letters, digits and dashes."
+    )
+    mount_path: AbsolutePath = Field(description="Absolute path at which every container sees the folder.")
+    size: Quantity | None = Field(default=None, description="Make a claim of this size, such as 10Gi, for the job.")
+    storage_class_name: NonEmpty | None = Field(
+        default=None, description="StorageClass of the claim to make. Default: the cluster's."
+    )
+    existing_claim: NonEmpty | None = Field(default=None, description="Use this PersistentVolumeClaim.")
+    nfs: NFSSource | None = Field(default=None, description="Use this NFS export.")
+    read_only: bool | None = Field(default=None, description="Mount it read-only. Default: false.")
 
 
 class TensorBoardSpec(Model):
     """A TensorBoard that lives as long as the job: log directories by run name."""
 
-    log_dirs: dict[str, str]
+    log_dirs: Annotated[dict[str, NonEmpty], Field(min_length=1)] = Field(
+        description="Where to read event files, by the name that each run is shown under."
+    )
 
 
 class ServeSpec(Model):
     """Serve the export when the job has succeeded."""
 
-    model_name: str | None = None
-    base_path: str
+    model_name: NonEmpty | None = Field(default=None, description="Name to serve it under. Default: the job's.")
+    base_path: NonEmpty = Field(description="The folder that holds the exported versions.")
 
 
 class TFJobSpec(Model):
     """What the user wants trained, and how."""
 
-    tf_replica_specs: dict[ReplicaType, ReplicaSpec]
-    run_policy: RunPolicy = Field(default_factory=RunPolicy)
-    success_policy: SuccessPolicy | None = None
-    enable_dynamic_worker: bool | None = None
-    strategy: Strategy | None = None
-    storage: list[StorageClaim] | None = None
-    tensor_board: TensorBoardSpec | None = None
-    serve: ServeSpec | None = None
+    tf_replica_specs: Annotated[dict[ReplicaType, ReplicaSpec], Field(min_length=1)] = Field(
+        description="The cluster: Chief (or Master), Worker, PS and Evaluator, in any case. At most one chief and one "
+        "evaluator replica."
+    )
+    run_policy: RunPolicy = Field(
+        default_factory=RunPolicy, description="How long the job may run, how often it is tried, what is left of it."
+    )
+    success_policy: SuccessPolicy | None = Field(
+        default=None,
+        description="Whose success is the job's. \"\" (the default): the chief's, or worker 0's where there is no "
+        "chief. AllWorkers: every worker's, and the chief's.",
+    )
+    enable_dynamic_worker: bool | None = Field(
+        default=None, description="Workers come and go: each knows the parameter servers and itself alone."
+    )
+    strategy: Strategy | None = Field(
+        default=None,
+        description="How the replicas train together; it decides what is restarted when one dies. Default: as the "
+        "roles suggest.",
+    )
+    storage: Annotated[list[StorageClaim], Field(max_length=64)] | None = Field(
+        default=None, description="Folders that all replicas share."
+    )
+    tensor_board: TensorBoardSpec | None = Field(
+        default=None, description="A TensorBoard that lives as long as the job."
+    )
+    serve: ServeSpec | None = Field(default=None, description="Serve the exported model when the job has succeeded.")
 
 
 class Metadata(Model):
@@ -170,11 +241,18 @@ class Metadata(Model):
 class TFJob(Model):
     """A training job: wanted (`spec`) and observed (`status`)."""
 
-    api_version: Literal["shoal.dev/v1", "kubeflow.org/v1"] = SHOAL_API
-    kind: Literal["TFJob"] = "TFJob"
-    metadata: Metadata
-    spec: TFJobSpec
-    status: JobStatus = Field(default_factory=JobStatus)
+    api_version: Literal["shoal.dev/v1", "kubeflow.org/v1"] = Field(
+        default=SHOAL_API, description="shoal.dev/v1, or kubeflow.org/v1 for the fields that Kubeflow knows."
+    )
+    kind: Literal["TFJob"] = Field(default="TFJob", description="TFJob.")
+    metadata: Metadata = Field(description="Name, namespace, labels and annotations.")
+    spec: TFJobSpec = Field(description="What to train, and how.")
+    status: JobStatus = Field(default_factory=JobStatus, description="What was last known of the job.")
+
+    def dump(self) -> dict[str, Any]:
+        """The manifest form, always with `apiVersion` and `kind`; the status only where something has happened."""
+        manifest = {"apiVersion": self.api_version, "kind": self.kind, **super().dump()}
+        return {**manifest, "status": self.status.dump()} if "status" in manifest else manifest
 
     @property
     def name(self) -> str:

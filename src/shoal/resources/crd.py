@@ -1,0 +1,160 @@
+"""The CustomResourceDefinitions of TFJob, for `shoal.dev` and for `kubeflow.org`.
+
+The schemas are those that manifests are checked against. Rules beyond a schema are said in CEL as far as the API
+server can weigh them; the rest is left to the webhook, which has the loader's rules.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.resources.pod_template import Schema
+from shoal.resources.schema import tfjob_schema
+from shoal.resources.tfjob import KUBEFLOW_API, SHOAL_API, SHOAL_ONLY
+
+_ROLES = "['chief', 'master', 'worker', 'ps', 'evaluator']"
+
+RULES: dict[str, list[tuple[str, str]]] = {
+    "": [
+        (
+            "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+            "metadata.name must be lower-case letters, digits and dashes, and begin with a letter",
+        ),
+    ],
+    "spec": [
+        (
+            "(has(self.runPolicy) && has(self.runPolicy.managedBy) ? self.runPolicy.managedBy : '') == "
+            "(has(oldSelf.runPolicy) && has(oldSelf.runPolicy.managedBy) ? oldSelf.runPolicy.managedBy : '')",
+            "runPolicy.managedBy cannot change",
+        ),
+    ],
+    "spec.tfReplicaSpecs": [
+        (
+            f"self.all(role, role.lowerAscii() in {_ROLES})",
+            "the roles are Chief (or Master), Worker, PS and Evaluator",
+        ),
+        (
+            "self.all(role, self.exists_one(other, other.lowerAscii() == role.lowerAscii()))",
+            "a role is written twice",
+        ),
+        (
+            "!(self.exists(role, role.lowerAscii() == 'chief') && self.exists(role, role.lowerAscii() == 'master'))",
+            "Chief and Master are the same role",
+        ),
+        (
+            "self.all(role, !(role.lowerAscii() in ['chief', 'master', 'evaluator'])"
+            " || !has(self[role].replicas) || self[role].replicas <= 1)",
+            "at most one chief and one evaluator replica",
+        ),
+        (
+            "self.exists(role, role.lowerAscii() in ['chief', 'master', 'worker'])",
+            "nobody trains: add a Worker or a Chief",
+        ),
+    ],
+    "spec.runPolicy.schedulingPolicy.queue": [("self == oldSelf", "runPolicy.schedulingPolicy.queue cannot change")],
+    "spec.storage.[]": [
+        (
+            "(has(self.existingClaim) ? 1 : 0) + (has(self.nfs) ? 1 : 0) + (has(self.size) ? 1 : 0) == 1",
+            "give exactly one of existingClaim, nfs and size",
+        ),
+        ("!has(self.storageClassName) || has(self.size)", "storageClassName is for a claim to make: give its size"),
+    ],
+}
+"""By the path of the field: CEL rules, each with what it tells the user."""
+
+MAX_ROLES = 5
+"""The API server weighs a rule by how often it may run."""
+
+COLUMNS = (
+    ("State", "string", ".status.phase", 0),
+    ("Step", "integer", ".status.progress.step", 0),
+    ("Workers", "integer", ".spec.tfReplicaSpecs.Worker.replicas", 1),
+    ("Retries", "integer", ".status.retries", 1),
+    ("Message", "string", ".status.message", 1),
+    ("Age", "date", ".metadata.creationTimestamp", 0),
+)
+"""Of `kubectl get`: name, type, where from, and whether only `-o wide` shows it (priority 1)."""
+
+
+def shoal_crd() -> dict[str, Any]:
+    """`tfjobs.shoal.dev`, with all fields."""
+    return _crd(SHOAL_API, _schema(without=()))
+
+
+def kubeflow_crd() -> dict[str, Any]:
+    """`tfjobs.kubeflow.org`, with Kubeflow's fields; it takes the place of Kubeflow's own definition."""
+    return _crd(KUBEFLOW_API, _schema(without=SHOAL_ONLY))
+
+
+def _crd(api_version: str, schema: Schema) -> dict[str, Any]:
+    group, version = api_version.split("/")
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"tfjobs.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {
+                "kind": "TFJob",
+                "listKind": "TFJobList",
+                "plural": "tfjobs",
+                "singular": "tfjob",
+                # Both groups may be served side by side, and a short name should not mean either by chance.
+                **({"shortNames": ["tfj"]} if api_version == SHOAL_API else {}),
+                "categories": ["all", "shoal"],
+            },
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {
+                        "status": {},
+                        "scale": {
+                            "specReplicasPath": ".spec.tfReplicaSpecs.Worker.replicas",
+                            "statusReplicasPath": ".status.replicaStatuses.Worker.active",
+                            "labelSelectorPath": ".status.replicaStatuses.Worker.selector",
+                        },
+                    },
+                    "additionalPrinterColumns": [
+                        {"name": name, "type": kind, "jsonPath": path} | ({"priority": priority} if priority else {})
+                        for name, kind, path, priority in COLUMNS
+                    ],
+                    "schema": {"openAPIV3Schema": schema},
+                }
+            ],
+        },
+    }
+
+
+def _schema(without: tuple[str, ...]) -> Schema:
+    schema = _copy(tfjob_schema(), "", frozenset(without))
+    properties = schema["properties"]
+    properties["metadata"] = {"type": "object"}
+    for name in ("apiVersion", "kind"):
+        properties[name] = {"type": "string", "description": properties[name]["description"]}
+    properties["spec"]["properties"]["tfReplicaSpecs"]["maxProperties"] = MAX_ROLES
+    return {**schema, "required": ["spec"]}
+
+
+def _copy(schema: Schema, path: str, without: frozenset[str]) -> Schema:
+    """The schema without the fields at the paths in `without`, and with the CEL rules in place."""
+
+    def below(step: str) -> str:
+        return f"{path}.{step}" if path else step
+
+    result = dict(schema)
+    if "properties" in schema:
+        result["properties"] = {
+            name: _copy(part, below(name), without)
+            for name, part in schema["properties"].items()
+            if below(name) not in without
+        }
+    if "additionalProperties" in schema:
+        result["additionalProperties"] = _copy(schema["additionalProperties"], below("*"), without)
+    if "items" in schema:
+        result["items"] = _copy(schema["items"], below("[]"), without)
+    if path in RULES:
+        result["x-kubernetes-validations"] = [{"rule": rule, "message": message} for rule, message in RULES[path]]
+    return result
