@@ -27,7 +27,7 @@ def ps(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """List runs: those that are active, or all."""
-    from shoal.local.listing import list_runs
+    from shoal.local.listing import INTERRUPTED, list_runs
 
     listed = [(run, snapshot, phase) for run, snapshot, phase in list_runs() if everything or phase not in _ENDED]
     if output is Output.JSON:
@@ -45,7 +45,8 @@ def ps(
         table.add_column(column, no_wrap=True)
     for run, snapshot, phase in listed:
         counts = snapshot.status.replica_statuses.values()
-        up = f"{sum(c.active for c in counts)} running, {sum(c.succeeded for c in counts)} done"
+        active = sum(c.active for c in counts) if phase != INTERRUPTED else 0
+        up = f"{active} running, {sum(c.succeeded for c in counts)} done"
         style = STYLES.get(phase, "")
         table.add_row(
             run.name,

@@ -1,8 +1,8 @@
 """A container's command as a process of this machine: arguments, environment, working directory.
 
 `command` and `args` run as they are, with Kubernetes' `$(VAR)` expansion
-(https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). `python` is the
-interpreter that Shoal runs in, also inside a shell: its folder comes first in PATH. `image` is not used, and neither are
+(https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/). `python` is
+the interpreter that Shoal runs in, also inside a shell: its folder comes first in PATH. `image` is not used, nor are
 sidecars and init containers.
 """
 

@@ -89,7 +89,8 @@ class Plan:
         if not missing:
             return
         with one_at_a_time(runs_folder() / ".ports.lock"):
-            taken = {_port(address) for other in all_runs() for address in (read_json(other.addresses_file) or {}).values()}
+            written = [read_json(other.addresses_file) or {} for other in all_runs()]
+            taken = {_port(address) for addresses in written for address in addresses.values()}
             try:
                 ports = choose(len(missing), taken)
             except NoPortsError as fault:

@@ -65,9 +65,8 @@ async def look_after(
         if earlier := run.snapshot().run_id:
             sweep(earlier)
         run_id = secrets.token_hex(8)
-        launcher: Launcher = SpawnLauncher(Guard(run_id))
-        if prefork:
-            launcher = PreforkLauncher(launcher, run.logs / "prefork.log")
+        spawn = SpawnLauncher(Guard(run_id))
+        launcher: Launcher = PreforkLauncher(spawn, run.logs / "prefork.log") if prefork else spawn
         read = ManifestReader(run)
         supervisor = Supervisor(run, launcher, read, Plan(run, read()), run_id, on_change)
         interruption.supervisors.append(supervisor)

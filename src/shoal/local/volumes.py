@@ -68,7 +68,8 @@ def values_of(kind: str, name: str, others: Iterable[Other]) -> dict[str, str] |
         return None
     if kind == "ConfigMap":
         return dict(found.get("data") or {})
-    decoded = {key: base64.b64decode(value).decode(errors="replace") for key, value in (found.get("data") or {}).items()}
+    encoded = found.get("data") or {}
+    decoded = {key: base64.b64decode(value).decode(errors="replace") for key, value in encoded.items()}
     return {**decoded, **(found.get("stringData") or {})}
 
 
