@@ -29,8 +29,8 @@ $(SETUP): pyproject.toml requirements/overrides.txt
 demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a parameter server, here and now
 	$(BIN)/shoal run examples/mnist/parameter-server.yaml --replace
 
-test: $(SETUP) ## The fast tests: no TensorFlow, no network
-	$(PYTEST) -n auto tests/unit
+test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
+	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
 test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault
 	$(PYTEST) tests/integration

@@ -78,7 +78,7 @@ MUTANTS: list[tuple[str, str, str]] = [
     ("job_state.py", "self.started.discard(replica)\n            if gone", "if gone"),
     ("job_state.py", "always and serves(self.strategy, role)", "always"),
     ("job_state.py", "always and serves(self.strategy, role)", "False"),
-    ("progress.py", "id.role is not Role.EVALUATOR", "True"),
+    ("progress.py", "trains(state.strategy, id.role)", "True"),
     ("progress.py", "said.step <= before.step or", ""),
     ("recovery.py", "        return state.group\n", "        return frozenset((failed,))\n"),
     ("recovery.py", "if client_too else", "if False else"),

@@ -85,7 +85,6 @@ class Supervisor:
         self.attempts: dict[ReplicaId, Attempt] = {}
         self.progress = ProgressReader(plan.event_folders(read().job))
         self.progress.ignore_past()
-        self.removed = False
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[object]] = set()
         self._leaving = False
@@ -166,7 +165,7 @@ class Supervisor:
                 if found and found.attempt == number and not found.stopping:
                     self._delete(job, found)
             case DeleteJob():
-                self.removed = True
+                pass  # by the next command that lists runs: whoever watches this one wants to see how it ended
 
     async def _run(self, job: TFJob, attempt: Attempt) -> None:
         """The life of one attempt, from its launch to its end."""
@@ -244,11 +243,12 @@ class Supervisor:
         supervisor: on one machine nobody else could."""
         alive = [attempt for attempt in self.attempts.values() if attempt.exit_code is None]
         phase = decision.status.phase
-        if phase.final and not decision.actions:
+        pending = [action for action in decision.actions if not isinstance(action, DeleteJob)]
+        if phase.final and not pending:
             for attempt in alive:
                 if not attempt.stopping:
                     self._delete(job, attempt)
-        return not alive and not decision.actions and (phase.final or phase is Phase.SUSPENDED)
+        return not alive and not pending and (phase.final or phase is Phase.SUSPENDED)
 
     async def _sleep(self, wake_at: float | None) -> None:
         """Until something happens, and no longer than until the next look at the files."""

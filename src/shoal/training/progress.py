@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from shoal.resources.roles import Role
 from shoal.resources.status import Progress
+from shoal.training.duties import trains
 from shoal.training.job_state import JobState
 from shoal.training.replica import ReplicaProgress
 
@@ -14,7 +14,7 @@ SMOOTHING = 0.5
 def update_progress(state: JobState) -> None:
     """Put the furthest step of the current attempts into the status. Going back to a checkpoint shows as going back."""
     reports = [(replica.progress, id) for id, replica in state.current.items() if replica.progress]
-    training = [(said, id) for said, id in reports if id.role is not Role.EVALUATOR]
+    training = [(said, id) for said, id in reports if trains(state.strategy, id.role)]
     if not training:
         return
     said, id = max(training, key=lambda report: (report[0].step, report[0].time))
