@@ -24,10 +24,9 @@ def clean_up(state: JobState, keep: Collection[ReplicaId] = ()) -> Iterator[Dele
 
 
 def delete_obsolete(state: JobState) -> Iterator[Delete]:
-    """Deletions of older attempts, and of replicas beyond the job's size. What completed is left as it is."""
+    """Deletions of older attempts, and of replicas beyond the job's size."""
     for replica in state.obsolete:
-        ended_well = replica.state is ReplicaState.SUCCEEDED and replica.id in state.completed
-        if replica.state is not ReplicaState.TERMINATING and not ended_well:
+        if replica.state is not ReplicaState.TERMINATING:
             yield Delete(replica.id, replica.attempt, "replaced")
 
 

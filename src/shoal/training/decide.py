@@ -104,7 +104,8 @@ def _tell(state: JobState) -> None:
     status = state.status
     missing = waiting_for(state)
     status.message = waiting_message(state, missing) if missing else ""
-    if state.restarting or (status.phase is Phase.RESTARTING and missing):
+    down = [replica for replica in missing if not state.running(replica)]
+    if state.restarting or (status.phase is Phase.RESTARTING and down):
         status.phase = Phase.RESTARTING
         first = status.first_failure
         told = first.message if first else "replicas are being restarted"

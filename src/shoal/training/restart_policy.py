@@ -13,10 +13,6 @@ def retryable(policy: RestartPolicy, failure: Failure) -> bool:
     """Disruptions are retried under every policy; `Never` means that the program is not given a second try."""
     if failure.cause.disruption:
         return True
-    match policy:
-        case RestartPolicy.NEVER:
-            return False
-        case RestartPolicy.EXIT_CODE:
-            return failure.exit_code is None or failure.exit_code >= FIRST_RETRYABLE_EXIT_CODE
-        case RestartPolicy.ON_FAILURE | RestartPolicy.ALWAYS:
-            return True
+    if policy is RestartPolicy.EXIT_CODE:
+        return failure.exit_code is None or failure.exit_code >= FIRST_RETRYABLE_EXIT_CODE
+    return policy is not RestartPolicy.NEVER

@@ -21,14 +21,11 @@ def answer_stall(state: JobState) -> Ending | None:
     trainers = [replica for replica in state.current.values() if _trains(state, replica)]
     if timeout is None or not trainers:
         return None
-    reports = any(replica.progress for replica in trainers)
-    slowest = min(trainers, key=lambda replica: _sign_of_life(replica, reports))
-    latest = max(_sign_of_life(replica, reports) for replica in trainers)
-    if state.status.progress and reports:
-        latest = max(state.status.progress.time, max(replica.started_at or 0.0 for replica in trainers))
-    if latest + timeout > state.now:
-        state.wake(latest + timeout)
+    due = _last_sign_of_life(state, trainers) + timeout
+    if due > state.now:
+        state.wake(due)
         return None
+    slowest = min(trainers, key=lambda replica: replica.progress.step if replica.progress else -1)
     failure = Failure(slowest.id, slowest.attempt, Cause.STALLED, state.now, slowest)
     scope = frozenset(replica for replica in state.wanted if replica.role is not Role.EVALUATOR)
     refusal = refuse_restart(state, failure, scope)
@@ -41,8 +38,9 @@ def _trains(state: JobState, replica: Replica) -> bool:
     return replica.state is ReplicaState.RUNNING and trains(state.strategy, replica.id.role)
 
 
-def _sign_of_life(replica: Replica, reports: bool) -> float:
-    """When the replica last showed that it gets on; its start counts as such."""
-    said = replica.progress.time if replica.progress else None
-    sign = said if reports else replica.activity_at
-    return max(replica.started_at or 0.0, sign or 0.0)
+def _last_sign_of_life(state: JobState, trainers: list[Replica]) -> float:
+    """When training last got on. The start of a replica counts; a step that is reported again does not."""
+    started = max(replica.started_at or 0.0 for replica in trainers)
+    if state.status.progress and any(replica.progress for replica in trainers):
+        return max(started, state.status.progress.time)
+    return max(started, *(replica.activity_at or 0.0 for replica in trainers))

@@ -79,11 +79,27 @@ def test_all_reduce_starts_nobody_until_every_predecessor_is_gone():
 
 def test_all_reduce_peers_that_die_of_the_first_death_cost_nothing_more():
     scenario = running(job(Worker=3, strategy="AllReduce", run_policy={"backoffLimit": 1}))
+    scenario.now += 10
     scenario.fail("worker-2", 1)
     scenario.fail("worker-1", 137, ago=1.0)
     scenario.settle()
     assert scenario.status.retries == 1
+    assert scenario.status.attempts == {"worker-0": 1, "worker-1": 1, "worker-2": 1}
     assert scenario.status.first_failure.replica == "worker-1"
+
+
+def test_all_reduce_starts_no_member_after_another_has_completed():
+    scenario = Scenario(job(Worker=3, strategy="AllReduce"))
+    scenario.see("worker-0", shape="worker=3")
+    scenario.complete("worker-2")
+    scenario.step()
+    assert scenario.actions("Create") == []
+    assert scenario.status.phase == "Running"
+    del scenario.seen["worker-0"]
+    scenario.job.status.started = {}
+    scenario.step()
+    assert scenario.status.phase == "Failed"
+    assert scenario.status.message.startswith("worker-0 cannot start after worker-2 has completed")
 
 
 def test_all_reduce_cannot_go_on_without_a_member_that_has_completed():
@@ -156,16 +172,47 @@ def test_a_terminating_replica_has_not_failed():
     assert scenario.last.actions == ()
 
 
-def test_a_late_consequence_under_exit_code_is_no_verdict():
-    scenario = running(ps_job(restart="ExitCode"))
-    scenario.fail("ps-0", 137)
-    scenario.step()
-    scenario.now += 1
-    scenario.fail("chief-0", 1)
+@pytest.mark.parametrize(
+    ("strategy", "cause", "consequence"),
+    [
+        ("ParameterServer", "ps-0", "worker-1"),
+        ("BetweenGraphAsync", "ps-0", "worker-1"),
+        ("InGraph", "worker-0", "chief-0"),
+    ],
+)
+def test_a_late_consequence_under_exit_code_is_no_verdict(strategy, cause, consequence):
+    scenario = running(job(Chief=1, PS=1, Worker=2, strategy=strategy, restart="ExitCode"))
+    scenario.fail(cause, 137)
+    scenario.settle()
+    scenario.now += 3
+    if consequence == "chief-0":
+        scenario.see(consequence, started_at=1000.0)
+    scenario.fail(consequence, 1)
     scenario.settle()
     scenario.settle(10)
+    scenario.step()
     assert scenario.status.phase == "Running"
     assert scenario.status.retries == 1
+    assert scenario.status.first_failure.replica == cause
+    assert scenario.seen[consequence].state == "Running"
+
+
+def test_an_error_long_after_a_peers_death_is_no_consequence():
+    scenario = running(job(Chief=1, PS=1, Worker=2, strategy="BetweenGraphAsync", restart="ExitCode"))
+    scenario.fail("ps-0", 137)
+    scenario.settle()
+    scenario.now += 300
+    scenario.fail("worker-1", 1)
+    scenario.settle()
+    scenario.settle(10)
+    assert scenario.status.phase == "Failed"
+
+
+def test_an_error_that_lies_in_the_future_does_not_wait_for_it():
+    scenario = running(ps_job(restart="ExitCode"))
+    scenario.fail("chief-0", 1, ago=-5000.0)
+    scenario.settle()
+    assert scenario.status.phase == "Failed"
 
 
 def test_a_consequence_that_is_seen_first_waits_for_its_cause():

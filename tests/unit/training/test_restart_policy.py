@@ -66,6 +66,14 @@ def test_a_dynamic_worker_may_fail_for_good():
     assert scenario.status.phase == "Succeeded"
 
 
+def test_the_leading_worker_may_not_fail_for_good():
+    scenario = running(job(PS=1, Worker=3, restart="Never", enableDynamicWorker=True))
+    scenario.fail("worker-0", 1)
+    scenario.settle()
+    scenario.settle(10)
+    assert scenario.status.phase == "Failed"
+
+
 def test_dynamic_workers_cannot_all_fail():
     scenario = running(job(PS=1, Worker=2, restart="Never", enableDynamicWorker=True, successPolicy="AllWorkers"))
     scenario.complete("worker-0")

@@ -115,6 +115,21 @@ def test_a_stall_restarts_everything_that_trains_or_serves():
     assert scenario.status.retries == 1
 
 
+def test_a_stall_is_laid_on_the_replica_that_is_furthest_behind():
+    scenario = running(job(Worker=3, strategy="AllReduce", run_policy={"stallTimeoutSeconds": 60}))
+    for index, step in enumerate((9, 7, 9)):
+        scenario.progress(f"worker-{index}", step)
+    scenario.settle(60)
+    assert scenario.status.first_failure.replica == "worker-1"
+
+
+def test_a_stall_spares_what_has_completed():
+    scenario = running(job(PS=1, Worker=2, run_policy={"stallTimeoutSeconds": 60}))
+    scenario.complete("worker-1")
+    scenario.settle(60)
+    assert set(scenario.status.attempts) == {"ps-0", "worker-0"}
+
+
 def test_steps_keep_a_stall_away_and_log_lines_do_where_no_steps_are_reported():
     scenario = running(job(Worker=1, run_policy={"stallTimeoutSeconds": 60}))
     for minute in range(1, 4):

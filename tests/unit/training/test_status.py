@@ -59,12 +59,20 @@ def test_progress_is_the_furthest_step_and_its_rate():
     assert (progress.step, progress.loss, progress.steps_per_second) == (30, 0.25, 10.0)
 
 
+def test_the_evaluators_step_is_not_the_jobs():
+    scenario = running(job(Chief=1, Worker=1, Evaluator=1))
+    scenario.progress("evaluator-0", 90)
+    scenario.progress("chief-0", 10)
+    scenario.step()
+    assert scenario.status.progress.step == 10
+
+
 def test_progress_goes_back_with_a_restart_from_a_checkpoint():
     scenario = running(job(Worker=1))
     scenario.progress("worker-0", 30)
     scenario.step()
     scenario.fail("worker-0", 137)
-    scenario.settle()
+    scenario.settle(2)
     scenario.see("worker-0", progress=None)
     scenario.progress("worker-0", 20)
     scenario.step()

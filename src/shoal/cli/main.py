@@ -1,0 +1,69 @@
+"""The command's entry: every group of commands by name, and what becomes of an error that a user can mend."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from shoal import __version__
+from shoal.cli import control, inspect, run, tensorboard
+from shoal.cli.terminal import Exit, complain
+
+app = typer.Typer(
+    name="shoal",
+    help="Train TensorFlow models on one machine or on Kubernetes, from the same manifest.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+for group in (run, inspect, control, tensorboard):
+    group.register(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"shoal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line. A mistake of the user's ends in a sentence and a hint, never in a traceback."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(Exit.OK)
+    except Exception as fault:
+        _explain(fault)
+        sys.exit(Exit.REFUSED)
+
+
+def _explain(fault: Exception) -> None:
+    """Say what the user can mend; raise what only we can."""
+    from shoal.local.process import LaunchError
+    from shoal.local.runs import RunError
+    from shoal.resources import ManifestError
+
+    match fault:
+        case ManifestError():
+            for each in fault.faults:
+                complain(str(each))
+        case RunError() | LaunchError():
+            complain(str(fault), fault.hint)
+        case PermissionError() if fault.filename:
+            complain(f"{fault.filename}: {fault.strerror}")
+        case _:
+            raise fault

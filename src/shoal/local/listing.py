@@ -1,0 +1,45 @@
+"""All runs with the truth about each: a run whose supervisor was killed no longer runs, whatever its status says."""
+
+from __future__ import annotations
+
+import time
+
+from shoal.local import manifests
+from shoal.local.runs import Run, Snapshot, all_runs
+from shoal.resources import ManifestError, Phase
+from shoal.training import DeleteJob, Observed, decide
+
+INTERRUPTED = "Interrupted"
+"""The phase of a run that had not ended when its supervisor was killed. `shoal resume` goes on with it."""
+
+
+def list_runs() -> list[tuple[Run, Snapshot, str]]:
+    """Each run, what was last known of it, and its phase. Runs whose time to live is over are removed on the way:
+    nobody looks after a run that has ended, so the next command does."""
+    return [(run, *told) for run in all_runs() if (told := _look(run))]
+
+
+def phase_of(run: Run, snapshot: Snapshot) -> str:
+    """The phase as it is, not as it was last written."""
+    phase = snapshot.status.phase
+    left_alone = not phase.final and phase is not Phase.SUSPENDED and not run.alive
+    return INTERRUPTED if left_alone else phase.value
+
+
+def _look(run: Run) -> tuple[Snapshot, str] | None:
+    snapshot = run.snapshot()
+    if snapshot.status.phase.final and not run.alive and _expired(run, snapshot):
+        run.remove()
+        return None
+    return snapshot, phase_of(run, snapshot)
+
+
+def _expired(run: Run, snapshot: Snapshot) -> bool:
+    try:
+        job = manifests.read(run).job
+    except ManifestError:
+        return False
+    if job.spec.run_policy.ttl_seconds_after_finished is None:
+        return False
+    job.status = snapshot.status
+    return DeleteJob() in decide(job, Observed(), time.time()).actions

@@ -1,0 +1,1 @@
+"""The folder that a prefork parent finds first on its PYTHONPATH."""

@@ -1,0 +1,210 @@
+"""The folder of a run: what is wanted, what was last known, and everything that its replicas wrote.
+
+    $SHOAL_HOME/runs/NAME/
+      manifest.yaml      the documents as last wanted; `scale`, `stop` and `resume` edit it, as `kubectl patch` would
+      source             the folder that the manifest came from: replicas start there
+      status.json        what the supervisor last knew; replaced as a whole, so a reader never sees half of it
+      addresses.json     each replica's address, kept so that one that is started again is found where it was
+      lock               locked by the supervisor as long as it lives
+      logs/              one file per attempt of a replica: worker-1.0.log
+      progress/          one file per attempt of a replica, see `shoal.tf.protocol`
+      volumes/           the folders that stand for the job's volumes
+
+A supervisor and any number of commands use the folder at the same time. Whoever changes a file writes a new one and
+renames it; whoever reads sees the old or the new one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal.resources.status import JobStatus
+
+HOME = "SHOAL_HOME"
+"""The environment variable that says where runs live, instead of `~/.shoal`."""
+
+
+class RunError(Exception):
+    """Something cannot be done with a run. `hint` says what to do instead."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaRecord:
+    """One replica as the supervisor last knew it. Times are seconds since the epoch."""
+
+    name: str
+    attempt: int
+    state: str
+    pid: int | None = None
+    address: str | None = None
+    exit_code: int | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    step: int | None = None
+    loss: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The content of status.json."""
+
+    status: JobStatus
+    replicas: list[ReplicaRecord] = field(default_factory=list)
+    run_id: str = ""
+    supervisor: int = 0
+    began_at: float = 0.0
+
+    def dump(self) -> str:
+        told = {**asdict(self), "status": self.status.dump()}
+        return json.dumps(told, indent=1)
+
+    @classmethod
+    def load(cls, text: str) -> Snapshot:
+        told = json.loads(text)
+        replicas = [ReplicaRecord(**replica) for replica in told.pop("replicas")]
+        return cls(status=JobStatus.model_validate(told.pop("status")), replicas=replicas, **told)
+
+
+class Run:
+    """One run by name. It need not exist yet."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.folder = runs_folder() / name
+        self.manifest = self.folder / "manifest.yaml"
+        self.status_file = self.folder / "status.json"
+        self.addresses_file = self.folder / "addresses.json"
+        self.logs = self.folder / "logs"
+        self.progress = self.folder / "progress"
+        self.volumes = self.folder / "volumes"
+        self._lock = self.folder / "lock"
+
+    @property
+    def exists(self) -> bool:
+        return self.manifest.exists()
+
+    def create(self, manifest: str, source: Path) -> None:
+        """Make the folder. Raises RunError where the name is taken, also when two commands race for it."""
+        runs_folder().mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=runs_folder()))
+        (fresh / "manifest.yaml").write_text(manifest)
+        (fresh / "source").write_text(str(source))
+        for name in ("logs", "progress", "volumes"):
+            (fresh / name).mkdir()
+        fresh.chmod(0o755)
+        try:
+            fresh.rename(self.folder)
+        except OSError:
+            shutil.rmtree(fresh)
+            raise RunError(
+                f"a run named {self.name!r} exists",
+                f"see it with `shoal describe {self.name}`; run with --replace to start over, or --name for another",
+            ) from None
+
+    @property
+    def source(self) -> Path:
+        """The folder that the manifest came from."""
+        return Path((self.folder / "source").read_text())
+
+    def snapshot(self) -> Snapshot:
+        """What the supervisor last knew; nothing yet where it has not written."""
+        try:
+            return Snapshot.load(self.status_file.read_text())
+        except FileNotFoundError:
+            return Snapshot(JobStatus())
+
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        replace_file(self.status_file, snapshot.dump())
+
+    def log(self, replica: str, attempt: int) -> Path:
+        return self.logs / f"{replica}.{attempt}.log"
+
+    def progress_file(self, replica: str, attempt: int) -> Path:
+        return self.progress / f"{replica}.{attempt}.jsonl"
+
+    @contextmanager
+    def supervised(self) -> Iterator[None]:
+        """Be the run's only supervisor. Raises RunError where another lives."""
+        with self._lock.open("w") as lock:
+            if not _try_lock(lock.fileno()):
+                raise RunError(f"run {self.name!r} is running", f"stop it with `shoal stop {self.name}`")
+            os.set_inheritable(lock.fileno(), False)
+            yield
+
+    @property
+    def alive(self) -> bool:
+        """Whether a supervisor looks after the run."""
+        try:
+            with self._lock.open("r+") as lock:
+                return not _try_lock(lock.fileno())
+        except FileNotFoundError:
+            return False
+
+    def remove(self) -> None:
+        """Remove the run and all it wrote. Only for a run without a supervisor."""
+        doomed = Path(tempfile.mkdtemp(prefix=".old-", dir=runs_folder())) / self.name
+        self.folder.rename(doomed)
+        shutil.rmtree(doomed.parent)
+
+
+def find(name: str) -> Run:
+    """The run of that name. Raises RunError where there is none."""
+    run = Run(name)
+    if not run.exists:
+        known = ", ".join(other.name for other in all_runs()[:5])
+        raise RunError(
+            f"there is no run named {name!r}", f"known runs: {known}" if known else "start one: shoal run FILE"
+        )
+    return run
+
+
+def all_runs() -> list[Run]:
+    """Every run, the latest first."""
+    folder = runs_folder()
+    manifests = folder.glob("[!.]*/manifest.yaml") if folder.is_dir() else ()
+    dated = sorted(((file.stat().st_ctime, file.parent.name) for file in manifests), reverse=True)
+    return [Run(name) for _, name in dated]
+
+
+def runs_folder() -> Path:
+    """Where runs live."""
+    home = os.environ.get(HOME)
+    return (Path(home).absolute() if home else Path.home() / ".shoal") / "runs"
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write by rename: readers see the old content or the new, also when the writer is killed in between."""
+    handle, fresh = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    Path(fresh).replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file, or None where there is none."""
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+
+
+def _try_lock(descriptor: int) -> bool:
+    """Take the lock if nobody holds it. It is released when the descriptor is closed, however its owner ends."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,153 @@
+"""Break one rule of `shoal.training` at a time, and see a test fail.
+
+A rule that can be broken without a failing test is a rule that nobody holds. Each mutant is one edit of one file: the
+suite of `tests/unit/training` runs against a copy of the package with that edit, and must fail.
+
+    python tools/mutants.py            all mutants; exit code 1 if one survives
+    python tools/mutants.py failure    only those of files whose name contains the word
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+HISTORIES = "tests/unit/training/test_histories.py"
+"""Slower than the rest, and asked only of mutants that the rest lets live."""
+
+# (file, what stands there, what to put in its place)
+MUTANTS: list[tuple[str, str, str]] = [
+    ("cluster_spec.py", "if role is not Role.EVALUATOR and spec.count", "if spec.count"),
+    ("cluster_spec.py", "{str(replica.index): addresses[replica]}", '{"0": addresses[replica]}'),
+    ("cluster_spec.py", "sizes.pop(Role.WORKER, None)", "pass"),
+    ("clean_up.py", "case CleanPodPolicy.NONE:", "case CleanPodPolicy.RUNNING:"),
+    ("clean_up.py", "id not in keep and _unwanted", "_unwanted"),
+    ("conditions.py", "(turned and holds) or before is None", "before is None"),
+    ("deadline.py", "if due > state.now:", "if True:"),
+    ("deadline.py", "    state.wake(due)\n", ""),
+    ("decide.py", "if id in there or id in blocked:", "if id in there:"),
+    ("decide.py", "if id in there or id in blocked:", "if id in blocked:"),
+    ("decide.py", "if pause and state.attempt(id):", "if False:"),
+    ("decide.py", "leftovers or state.group & state.completed", "state.group & state.completed"),
+    ("decide.py", "leftovers or state.group & state.completed", "leftovers"),
+    ("decide.py", "    if state.status.phase.final:\n        return _after_the_end(state)\n", ""),
+    ("decide.py", "    if finishing(state):\n        return _finish(state)\n", ""),
+    ("decide.py", "        follow_scale(state)\n", ""),
+    ("decide.py", "        actions.append(DeleteJob())", "        pass"),
+    ("decide.py", "keep=waiting", "keep=state.wanted"),
+    ("duties.py", "return role is Role.PS", "return False"),
+    ("duties.py", "(Strategy.PARAMETER_SERVER, Strategy.IN_GRAPH)", "(Strategy.IN_GRAPH,)"),
+    ("duties.py", "Role.CHIEF if Role.CHIEF in job.replicas else Role.WORKER", "Role.WORKER"),
+    ("duties.py", "strategy is Strategy.ALL_REDUCE and role in (Role.CHIEF, Role.WORKER)", "False"),
+    ("failure.py", "key=lambda failure: (failure.time, failure.plain_error)", "key=lambda failure: failure.id"),
+    ("failure.py", "id in state.started and id not in seen", "False and id not in seen"),
+    ("failure.py", "and (began is None or began <= first.time)", ""),
+    ("failure.py", "depends_on(state.strategy, failure.id.role, cause.role)", "False"),
+    ("failure.py", "if not failure.plain_error or len(state.wanted) == 1:", "if True:"),
+    ("failure.py", "state.now if due - state.now > SETTLE_SECONDS else due", "due"),
+    ("failure.py", "return other is Role.PS and role is not Role.PS", "return False"),
+    ("failure_policy.py", "if failure.id in answered:", "if False:"),
+    ("failure_policy.py", "        elif _tolerated(state, failure):\n            continue\n", ""),
+    ("failure_policy.py", "            state.retire(scope)\n        elif", "            pass\n        elif"),
+    ("failure_policy.py", "if not retryable(policy, failure):", "if False:"),
+    ("failure_policy.py", "if exhausted(state):", "if False:"),
+    ("failure_policy.py", "if failure.id in state.group and (done", "if False and (done"),
+    ("failure_policy.py", "return _incomplete_group(state)", "return None"),
+    ("failure_policy.py", "state.status.retries > limit", "False"),
+    ("failure_policy.py", "failure.id == leader(state.job) or", ""),
+    ("finish.py", "done is not None and done >= final", "done is not None"),
+    (
+        "finish.py",
+        "max(checkpoints or [p.step for p in said], default=None)",
+        "max([p.step for p in said], default=None)",
+    ),
+    ("finish.py", "if state.now >= (due := _due(state)):", "due = _due(state)\n    if False:"),
+    ("finish.py", "min(due, began + limit)", "due"),
+    ("finish.py", "state.now >= end + PEER_SECONDS", "False"),
+    ("finish.py", "return [*_peers(state), *_evaluators(state)]", "return _evaluators(state)"),
+    ("finish.py", "return [*_peers(state), *_evaluators(state)]", "return _peers(state)"),
+    ("job_state.py", "            if replica in self.completed:\n                continue\n", ""),
+    ("job_state.py", "self.attempts[replica] = self.attempt(replica) + 1", "pass"),
+    ("job_state.py", "self.started.discard(replica)\n            if gone", "if gone"),
+    ("job_state.py", "always and serves(self.strategy, role)", "always"),
+    ("job_state.py", "always and serves(self.strategy, role)", "False"),
+    ("progress.py", "id.role is not Role.EVALUATOR", "True"),
+    ("progress.py", "said.step <= before.step or", ""),
+    ("recovery.py", "        return state.group\n", "        return frozenset((failed,))\n"),
+    ("recovery.py", "if client_too else", "if False else"),
+    ("recovery.py", "failed.role is Role.PS", "True"),
+    ("restart_policy.py", "    if failure.cause.disruption:\n        return True\n", ""),
+    ("restart_policy.py", "FIRST_RETRYABLE_EXIT_CODE = 128", "FIRST_RETRYABLE_EXIT_CODE = 129"),
+    ("restart_policy.py", "FIRST_RETRYABLE_EXIT_CODE = 128", "FIRST_RETRYABLE_EXIT_CODE = 127"),
+    ("restart_policy.py", "policy is not RestartPolicy.NEVER", "True"),
+    ("restart_policy.py", "policy is RestartPolicy.EXIT_CODE", "False"),
+    ("retry_budget.py", "state.status.retries >= limit", "state.status.retries > limit"),
+    ("retry_budget.py", "state.status.retries += 1", "pass"),
+    ("retry_budget.py", "state.status.retries += new", "pass"),
+    ("retry_budget.py", "2**doublings", "1"),
+    ("retry_budget.py", "ran_seconds >= HEALTHY_SECONDS", "False"),
+    ("retry_budget.py", "0.0 < left <= LONGEST_PAUSE_SECONDS", "0.0 < left"),
+    ("scaling.py", "replica.shape != state.shapes[id.role]", "False"),
+    ("scaling.py", "        state.started.discard(replica)\n", ""),
+    ("scaling.py", "    state.retire(outdated)\n", "    pass\n"),
+    ("stall.py", "if due > state.now:", "if True:"),
+    ("stall.py", "        state.wake(due)\n", ""),
+    ("stall.py", "max(started, state.status.progress.time)", "state.now"),
+    ("stall.py", "replica.activity_at or 0.0 for", "0.0 for"),
+    ("stall.py", "replica.progress.step if replica.progress else -1", "0"),
+    ("stall.py", "replica.role is not Role.EVALUATOR", "True"),
+    ("startup.py", "state.current[id].serving is False", "False"),
+    ("startup.py", "        state.status.waiting_time = None\n", ""),
+    ("startup.py", "    if due > state.now:\n        state.wake(due)\n        return None\n", ""),
+    ("success_policy.py", "is SuccessPolicy.ALL_WORKERS", "is None"),
+    ("success_policy.py", "return leader(state.job) in state.completed", "return bool(state.completed)"),
+    ("suspension.py", "status.start_time = ", "status.message = "),
+    ("suspension.py", "    state.retire([replica for replica in state.wanted if replica in state.started])\n", ""),
+    ("ttl.py", "if ended + ttl > state.now:", "if False:"),
+    ("ttl.py", "        state.wake(ended + ttl)\n", ""),
+]
+
+
+def survives(mutant: tuple[str, str, str]) -> bool:
+    """Whether the suite passes with the mutant in place."""
+    name, before, after = mutant
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        shutil.copytree(ROOT / "src", Path(folder, "src"), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "tests" / "unit" / "training", Path(folder, "tests", "unit", "training"))
+        shutil.copy(ROOT / "tests" / "conftest.py", Path(folder, "tests"))
+        Path(folder, "tests", "__init__.py").touch()
+        Path(folder, "tests", "unit", "__init__.py").touch()
+        target = Path(folder, "src", "shoal", "training", name)
+        text = target.read_text()
+        if before not in text:
+            raise SystemExit(
+                f"error: {name} no longer contains {before!r}\nhint: bring the list in {__file__} up to date"
+            )
+        target.write_text(text.replace(before, after))
+        environment = {**os.environ, "PYTHONPATH": str(Path(folder, "src"))}
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
+        suites = ["--ignore=tests/unit/training/test_histories.py", "tests/unit/training"], [HISTORIES]
+        runs = (subprocess.run([*command, *s], cwd=folder, env=environment, capture_output=True) for s in suites)
+        return all(run.returncode == 0 for run in runs)
+
+
+def main() -> int:
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    chosen = [mutant for mutant in MUTANTS if word in mutant[0]]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        alive = [mutant for mutant, lives in zip(chosen, pool.map(survives, chosen), strict=True) if lives]
+    for name, before, after in alive:
+        print(f"survived: {name}: {before!r} → {after!r}")
+    print(f"{len(chosen) - len(alive)} of {len(chosen)} mutants were caught")
+    return 1 if alive or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
