@@ -110,7 +110,8 @@ class Checker:
     def _scalar(self, value: Any, schema: Schema, path: Path) -> Any:
         problem, hint = "", _explain(schema)
         if value not in (choices := schema.get("enum", [value])):
-            problem = f"{_show(value)} is not one of {', '.join(map(str, filter(None, choices)))}"
+            listed = ", ".join(str(choice) or '""' for choice in choices)
+            problem = f"{_show(value)} is not one of {listed}"
             meant = nearest(str(value), [str(choice) for choice in choices])
             hint = f"did you mean {meant}?" if meant else ""
         elif isinstance(value, str):

@@ -133,7 +133,7 @@ def _check_kind(value: dict[str, Any]) -> list[Finding]:
 
 def _wrong_version(api: str, group: str) -> tuple[str, str]:
     if group in (KUBEFLOW_GROUP, OLD_GROUP):
-        return f"{api} is outdated", f"write {KUBEFLOW_API}; fields that have moved since are named here too"
+        return f"{api} is outdated", f"write {KUBEFLOW_API}; fields that have moved are listed too"
     meant = nearest(api, [SHOAL_API, KUBEFLOW_API])
     hint = f"did you mean {meant}?" if meant else f"write {SHOAL_API}, or {KUBEFLOW_API}"
     return f'no TFJob in "{api}"', hint

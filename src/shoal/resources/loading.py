@@ -41,7 +41,8 @@ def _read(text: Text) -> Iterator[Document | Fault]:
     trees: list[Tree] = []
     broken: Fault | None = None
     try:
-        trees.extend(read_yaml(text.text))
+        for tree in read_yaml(text.text):
+            trees.append(tree)  # one by one: those before a syntax error are kept
     except YamlSyntaxError as error:
         broken = Fault(text.name, None, error.line, "", f"not valid YAML: {error}", _mend(text.text, error.line))
     many = len(trees) + bool(broken) > 1
@@ -54,15 +55,19 @@ def _read(text: Text) -> Iterator[Document | Fault]:
 
 
 def _read_document(source: str, number: int, many: bool, tree: Tree) -> Iterator[Document | Fault]:
-    findings = [(tree.line_of(finding.path), finding) for finding in tree.findings]
+    unreadable = {finding.path for finding in tree.findings}
+    findings = list(tree.findings)
     documents = []
     for base, value in split_list(tree.value):
         resource, found = read_resource(value)
-        findings += [(tree.line_of((*base, *f.path)), f._replace(path=(*base, *f.path))) for f in found]
+        for finding in found:
+            path = (*base, *finding.path)
+            if path not in unreadable:
+                findings.append(finding._replace(path=path))
         if resource is not None:
             documents.append(Document(source, number, tree.line_of(base), resource))
-    for line, (path, problem, hint, _) in sorted(findings, key=lambda found: found[0]):
-        yield Fault(source, number if many else None, line, format_path(path), problem, hint)
+    for path, problem, hint, _ in sorted(findings, key=lambda finding: tree.line_of(finding.path)):
+        yield Fault(source, number if many else None, tree.line_of(path), format_path(path), problem, hint)
     if not findings:
         yield from documents
 

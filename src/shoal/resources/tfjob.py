@@ -219,7 +219,9 @@ class TFJobSpec(Model):
         "roles suggest.",
     )
     storage: Annotated[list[StorageClaim], Field(max_length=64)] | None = Field(
-        default=None, description="Folders that all replicas share."
+        default=None,
+        description="Folders that all replicas share.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     tensor_board: TensorBoardSpec | None = Field(
         default=None, description="A TensorBoard that lives as long as the job."

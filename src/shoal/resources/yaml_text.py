@@ -97,7 +97,7 @@ def read_yaml(text: str) -> Iterator[Tree]:
     """The documents of `text`, JSON included; empty ones are left out. Raises YamlSyntaxError where it breaks off."""
     expansion = _Expansion()
     try:
-        loader = _Loader(_join_surrogates(text))
+        loader = _Loader(_json_as_yaml(text))
         while loader.check_node() and (node := loader.get_node()):
             tree = Tree(None, _line(node))
             tree.value = _Builder(tree, expansion).build(node, (), ())
@@ -208,14 +208,21 @@ def _integer(match: re.Match[str]) -> int:
     return int(sign + (text.replace("_", "") or "0"), base)
 
 
-def _join_surrogates(text: str) -> str:
-    """JSON writes characters beyond U+FFFF as two escapes, which libyaml does not take; YAML has one for them."""
+def _json_as_yaml(text: str) -> str:
+    """JSON, told so that libyaml takes it: YAML has one escape for a character beyond U+FFFF where JSON has two, and
+    breaks lines or stops at some characters that JSON allows in a string."""
     if text.lstrip()[:1] not in ("{", "["):
         return text
 
-    def join(match: re.Match[str]) -> str:
-        if match[1] is None:
-            return match[0]
-        return json.dumps(json.loads(f'"{match[0]}"'), ensure_ascii=False)[1:-1]
+    def escape(match: re.Match[str]) -> str:
+        if match["pair"]:
+            character: str = json.loads(f'"{match[0]}"')
+            return f"\\U{ord(character):08x}"
+        return match[0] if match["escaped"] else f"\\u{ord(match[0]):04x}"
 
-    return re.sub(r"\\\\|\\u([dD][89abAB]..)\\u[dD][c-fC-F]..", join, text)
+    return _UNLIKE_YAML.sub(escape, text)
+
+
+_UNLIKE_YAML = re.compile(
+    r"(?P<escaped>\\\\)|(?P<pair>\\u[dD][89abAB]..\\u[dD][c-fC-F]..)|[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
+)
