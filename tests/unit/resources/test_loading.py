@@ -141,7 +141,9 @@ def test_files_that_are_no_manifests(tmp_path, content, problem):
 
 
 def test_sources_that_are_not_there(tmp_path):
-    assert refusal(tmp_path / "none.yaml") == [f"{tmp_path}/none.yaml: no such file; check the path; - reads standard input"]
+    assert refusal(tmp_path / "none.yaml") == [
+        f"{tmp_path}/none.yaml: no such file; check the path; - reads standard input"
+    ]
     assert refusal(tmp_path) == [
         f"{tmp_path}: this folder holds no manifest; name a file, or add *.yaml, *.yml, *.json"
     ]

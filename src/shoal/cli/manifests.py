@@ -1,0 +1,156 @@
+"""`shoal render`, `lint`, `convert`: work on manifests without running them."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shoal.cli.terminal import Exit, Output, complain, refuse, say
+
+if TYPE_CHECKING:
+    from shoal.resources import Document, TFJob
+
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A manifest, a folder of manifests, or - for stdin.")]
+
+
+class Format(StrEnum):
+    """How objects are written."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+class As(StrEnum):
+    """What `shoal render` makes of a replica."""
+
+    PODS = "pods"
+    CONTROLLERS = "controllers"
+
+
+class Group(StrEnum):
+    """The API group of a TFJob."""
+
+    SHOAL = "shoal.dev"
+    KUBEFLOW = "kubeflow.org"
+
+
+def register(app: typer.Typer) -> None:
+    for command in (render, lint, convert):
+        app.command()(command)
+
+
+def render(
+    file: FileArgument,
+    workload: Annotated[
+        As, typer.Option("--as", help="Bare pods; or Deployments and Jobs, which survive the loss of a node.")
+    ] = As.PODS,
+    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="For jobs that name none.")] = None,
+    gpu_resource: Annotated[str, typer.Option(help="What the cluster's device plugin calls a GPU.")] = "nvidia.com/gpu",
+    output: Annotated[Format, typer.Option("--output", "-o")] = Format.YAML,
+) -> None:
+    """Print the plain Kubernetes objects of a job, for clusters without Shoal's operator.
+
+    Try them with `shoal render FILE | kubectl apply --dry-run=server -f -`.
+    """
+    from shoal.kubernetes.render import render as objects_of
+    from shoal.kubernetes.workloads import Workload
+    from shoal.resources import Other
+
+    objects: list[object] = []
+    for document in _load(file):
+        job = document.resource
+        if isinstance(job, Other):
+            objects.append(job.value)
+            continue
+        if namespace and not job.metadata.namespace:
+            job.metadata.namespace = namespace
+        objects += objects_of(job, Workload(workload.value), gpu_resource)
+    if output is Format.JSON:
+        print(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
+    else:
+        from shoal.resources.yaml_text import write_yaml
+
+        print("---\n".join(write_yaml(each) for each in objects), end="")
+
+
+def lint(
+    file: FileArgument,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on warnings, too.")] = False,
+    output: Annotated[Output, typer.Option("--output", "-o", help="table, or json for programs.")] = Output.TABLE,
+) -> None:
+    """Look for what would go wrong in training, before it does. Exit code 1 if something would.
+
+    Rules and how to silence one: docs/lint.md.
+    """
+    from shoal.training.lint import Severity
+    from shoal.training.lint import lint as findings_of
+
+    found = []
+    for document in _load(file):
+        if (job := document.job) is not None:
+            folder = Path.cwd() if document.source == "-" else Path(document.source).parent
+            found += [(document.source, job.name, each) for each in findings_of(job, _scripts(job, folder))]
+    if output is Output.JSON:
+        rows = [{"file": source, "job": name, **each.as_data()} for source, name, each in found]
+        print(json.dumps(rows, indent=2))
+    else:
+        for source, _, each in found:
+            print(f"{source}: {each}")
+    errors = [each for _, _, each in found if each.severity is Severity.ERROR]
+    if output is Output.TABLE:
+        say(f"{len(errors)} errors, {len(found) - len(errors)} warnings" if found else "nothing to complain about")
+    if errors or (strict and found):
+        raise SystemExit(Exit.FAILED)
+
+
+def convert(
+    file: FileArgument,
+    to: Annotated[Group, typer.Option("--to", help="The API group to convert to.")],
+    lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what the other group cannot say.")] = False,
+) -> None:
+    """Rewrite TFJobs for the other API group; everything else in the file is kept as it is."""
+    from shoal.resources import KUBEFLOW_API, SHOAL_API, Fault, ManifestError, Other, dump
+    from shoal.resources import convert as converted
+    from shoal.resources.yaml_text import write_yaml
+
+    texts: list[str] = []
+    faults: list[Fault] = []
+    for document in _load(file):
+        if isinstance(document.resource, Other):
+            texts.append(write_yaml(document.resource.value))
+            continue
+        try:
+            target = converted(document.resource, SHOAL_API if to is Group.SHOAL else KUBEFLOW_API, lossy=lossy)
+            texts.append(dump(target))
+        except ManifestError as error:
+            faults += error.faults
+    if faults:
+        for fault in faults:
+            complain(str(fault))
+        say("hint: --lossy leaves out what the other group cannot say")
+        raise SystemExit(Exit.REFUSED)
+    print("---\n".join(texts), end="")
+
+
+def _load(file: str) -> list[Document]:
+    from shoal.resources import load
+
+    documents = load(file)
+    if not any(document.job for document in documents):
+        refuse(f"{file}: there is no TFJob in it")
+    return documents
+
+
+def _scripts(job: TFJob, folder: Path) -> dict[str, str]:
+    """The source of each role's script, where its command is `python FILE` and the file is there."""
+    found = {}
+    for kind, spec in job.spec.tf_replica_specs.items():
+        words = [*(spec.container.get("command") or []), *(spec.container.get("args") or [])]
+        name = next((word for word in words if str(word).endswith(".py")), None)
+        if name and (folder / name).is_file():
+            found[kind.value] = (folder / name).read_text(errors="replace")
+    return found

@@ -1,0 +1,78 @@
+"""A replica as a pod: the user's template, with its place in the cluster, its volumes and its GPUs."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from shoal.kubernetes.claims import pod_volumes
+from shoal.kubernetes.cluster_config import Object, environment, port
+from shoal.kubernetes.gang import mark
+from shoal.kubernetes.labels import metadata, object_name, replica_labels
+from shoal.kubernetes.security import restrict
+from shoal.resources import SHOAL_API, GPURequest, ReplicaSpec, RestartPolicy, TFJob
+from shoal.resources.tfjob import PORT_NAME
+from shoal.training import ReplicaId
+
+GPU_RESOURCE = "nvidia.com/gpu"
+GPU_MODEL = "shoal.dev/gpu-model"
+"""The node label that names the model of a node's GPUs."""
+
+
+def pod(job: TFJob, id: ReplicaId, gpu_resource: str = GPU_RESOURCE, gpu_label: str = GPU_MODEL) -> Object:
+    """The pod of one replica. `gpu_resource` and `gpu_label` are what the cluster's device plugin and node labeller
+    call them."""
+    replica = job.replicas[id.role]
+    template = deepcopy(replica.template)
+    spec: Object = template["spec"]
+    own = template.get("metadata") or {}
+    made = metadata(job, object_name(job, id), {**(own.get("labels") or {}), **replica_labels(job, id)})
+    if annotations := own.get("annotations"):
+        made["annotations"] = annotations
+    container = _training_container(spec, replica)
+    container["env"] = [*(container.get("env") or []), *environment(job, id)]
+    _open_port(container, port(job, id.role))
+    _mount(job, spec, container)
+    if replica.gpu:
+        _ask_for_gpus(spec, container, replica.gpu, gpu_resource, gpu_label)
+    spec["restartPolicy"] = _restart_policy(replica.restarts)
+    if job.api_version == SHOAL_API:
+        restrict(spec)
+    mark(job, made, spec)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": spec}
+
+
+def _training_container(spec: Object, replica: ReplicaSpec) -> Object:
+    name = replica.container["name"]
+    container: Object = next(each for each in spec["containers"] if each["name"] == name)
+    return container
+
+
+def _open_port(container: Object, number: int) -> None:
+    ports = container.setdefault("ports", [])
+    if not any(each.get("name") == PORT_NAME for each in ports):
+        ports.append({"name": PORT_NAME, "containerPort": number})
+
+
+def _mount(job: TFJob, spec: Object, container: Object) -> None:
+    volumes, mounts = pod_volumes(job)
+    if volumes:
+        spec["volumes"] = [*(spec.get("volumes") or []), *volumes]
+        container["volumeMounts"] = [*(container.get("volumeMounts") or []), *mounts]
+
+
+def _restart_policy(policy: RestartPolicy) -> str:
+    """A pod knows no ExitCode: whether an exit code is final is decided by whoever looks at it."""
+    return "Never" if policy is RestartPolicy.EXIT_CODE else policy.value
+
+
+def _ask_for_gpus(spec: Object, container: Object, gpu: GPURequest, resource: str, label: str) -> None:
+    container.setdefault("resources", {}).setdefault("limits", {})[resource] = gpu.count
+    if not gpu.models:
+        return
+    wanted: dict[str, Any] = {"key": label, "operator": "In", "values": gpu.models}
+    affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
+    required = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {"nodeSelectorTerms": [{}]})
+    # Terms are alternatives, so each of them must ask for the model.
+    for term in required["nodeSelectorTerms"]:
+        term.setdefault("matchExpressions", []).append(wanted)
