@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 def describe_run(run: Run, snapshot: Snapshot, phase: str) -> RenderableType:
     """The run in full, for people."""
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    facts = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    facts.add_column(style="bold")
-    facts.add_column()
+    # Not a table: a path that is longer than the line must still be one piece when it is copied.
+    facts = Text(no_wrap=True, overflow="ignore")
     for label, value in _facts(run, snapshot, phase):
-        facts.add_row(label, Text(value))
-    parts: list[RenderableType] = [facts, Text(), job_table(run.name, snapshot)]
+        facts.append(f"{label:10}", "bold").append(f"{value}\n")
+    parts: list[RenderableType] = [facts, job_table(run.name, snapshot)]
     if snapshot.status.conditions:
         parts += [Text(), _conditions(snapshot)]
     if snapshot.status.first_failure:

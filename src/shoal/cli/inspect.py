@@ -42,7 +42,7 @@ def ps(
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("NAME", "PHASE", "REPLICAS", "PROGRESS", "RETRIES", "TIME"):
-        table.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=column != "PROGRESS")  # on a narrow terminal, progress alone gives way
     for run, snapshot, phase in listed:
         counts = snapshot.status.replica_statuses.values()
         active = sum(c.active for c in counts) if phase != INTERRUPTED else 0
@@ -71,7 +71,7 @@ def describe(name: RunName, output: OutputOption = Output.TABLE) -> None:
         return
     from shoal.cli.description import describe_run
 
-    console().print(describe_run(run, snapshot, phase))
+    console().print(describe_run(run, snapshot, phase), crop=False)
 
 
 def logs(

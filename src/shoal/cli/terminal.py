@@ -31,10 +31,10 @@ class Output(StrEnum):
 
 
 def console(stderr: bool = False) -> Console:
-    """A console that follows NO_COLOR and writes plainly to anything but a terminal."""
+    """A console that follows NO_COLOR and writes plainly, with no line broken, to anything but a terminal."""
     from rich.console import Console
 
-    width = None if (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ else 200
+    width = None if (sys.stderr if stderr else sys.stdout).isatty() else 200
     return Console(stderr=stderr, highlight=False, soft_wrap=False, width=width)
 
 

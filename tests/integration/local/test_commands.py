@@ -19,7 +19,7 @@ def test_a_run_that_succeeds(shoal, tmp_path):
     assert result.stdout == ""
     job = Job(shoal, "job")
     assert job.phase == "Succeeded"
-    assert job.status["replicaStatuses"]["Worker"]["succeeded"] == 2
+    assert job.status["replicaStatuses"]["Chief"]["succeeded"] == 1
     assert job.step == 10
     assert "chief-0 is done" in job.log("chief-0")
     job.assert_nothing_left()
