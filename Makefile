@@ -27,7 +27,7 @@ $(SETUP): pyproject.toml requirements/overrides.txt
 	@touch $@
 
 demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a parameter server, here and now
-	$(BIN)/shoal run examples/mnist/parameter-server.yaml --replace
+	$(BIN)/shoal run examples/mnist/parameter-server-small.yaml --replace
 
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch

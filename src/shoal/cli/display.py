@@ -128,7 +128,7 @@ def _row(replica: ReplicaRecord) -> tuple[RenderableType, ...]:
 
 
 def describe_progress(snapshot: Snapshot) -> str:
-    """`step 1,200, 31.4 steps/s, loss 0.21`, as far as it is known."""
+    """`step 1,200, 31.4 steps/s, loss 0.21, accuracy 0.93`, as far as it is known."""
     progress = snapshot.status.progress
     if progress is None:
         return ""
@@ -137,6 +137,7 @@ def describe_progress(snapshot: Snapshot) -> str:
         parts.append(f"{progress.steps_per_second:.3g} steps/s")
     if progress.loss is not None:
         parts.append(f"loss {progress.loss:.4g}")
+    parts += [f"{name} {value:.4g}" for name, value in progress.metrics.items()]
     return ", ".join(parts)
 
 

@@ -15,6 +15,7 @@ from shoal.resources import Role, TFJob
 from shoal.resources.tfjob import DEFAULT_PORT, PORT_NAME
 from shoal.tf import protocol
 from shoal.training import ReplicaId, cluster_spec, is_distributed, replica_ids, tf_config
+from shoal.training.duties import leader
 
 Object = dict[str, Any]
 
@@ -53,6 +54,7 @@ def environment(job: TFJob, id: ReplicaId) -> list[Object]:
     told: list[Object] = [
         {"name": protocol.JOB, "value": job.name},
         {"name": protocol.REPLICA, "value": str(id)},
+        {"name": protocol.LEADER, "value": str(leader(job))},
         {"name": protocol.STRATEGY, "value": job.strategy.value},
     ]
     if not is_distributed(job):

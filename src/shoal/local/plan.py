@@ -78,6 +78,7 @@ class Plan:
             protocol.JOB: job.name,
             protocol.REPLICA: str(id),
             protocol.ATTEMPT: str(attempt),
+            protocol.LEADER: str(leader(job)),
             protocol.STRATEGY: job.strategy.value,
             protocol.PROGRESS_FILE: str(self.run.progress_file(str(id), attempt)),
         }

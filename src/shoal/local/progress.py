@@ -109,6 +109,7 @@ class ProgressReader:
         if (step := _whole(said.get("step"))) is not None:
             loss = _number(said.get("loss"))
             before = replace(before, step=step, time=when, loss=before.loss if loss is None else loss)
+            before = replace(before, metrics=_metrics(before, said.get("metrics")))
         if (step := _whole(said.get("checkpoint"))) is not None:
             before = replace(before, checkpoint_step=step, time=before.time or when)
         if (step := _whole(said.get("evaluated"))) is not None:
@@ -206,6 +207,12 @@ def _event_messages() -> Any:
     except ImportError:
         return None
     return event_pb2
+
+
+def _metrics(before: ReplicaProgress, said: object) -> tuple[tuple[str, float], ...]:
+    told = said.items() if isinstance(said, dict) else ()
+    numbers = {name: number for name, value in told if (number := _number(value)) is not None}
+    return tuple((dict(before.metrics) | numbers).items())
 
 
 def _number(value: object) -> float | None:

@@ -94,6 +94,9 @@ class Progress(Model):
     step: int = Field(description="The training step that was finished.")
     steps_per_second: Measured = Field(default=None, description="Training steps per second, smoothed.")
     loss: Measured = Field(default=None, description="The loss at this step.")
+    metrics: dict[str, float] = Field(
+        default_factory=dict, description="What else was measured, by trainers and by the evaluator, such as accuracy."
+    )
     time: Timestamp = Field(description="When it was reported.")
 
 

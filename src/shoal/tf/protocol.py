@@ -5,9 +5,9 @@ other program: it is three variables and a file.
 
 Progress lines are JSON objects, one a line, appended to the file that `SHOAL_PROGRESS_FILE` names:
 
-    {"time": 1796142884.4, "step": 120, "loss": 0.31}       a training step was finished
-    {"time": 1796142890.1, "checkpoint": 120}               a checkpoint of that step is complete
-    {"time": 1796142899.0, "evaluated": 120}                the evaluator has evaluated the checkpoint of that step
+    {"time": 1796142884.4, "step": 120, "loss": 0.31, "metrics": {"accuracy": 0.9}}     a step was finished
+    {"time": 1796142890.1, "checkpoint": 120}       a checkpoint of that step is complete
+    {"time": 1796142899.0, "evaluated": 120}        the evaluator has evaluated the checkpoint of that step
 
 Readers ignore keys they do not know and lines that are not JSON objects.
 """
@@ -28,6 +28,10 @@ JOB = "SHOAL_JOB"
 
 REPLICA = "SHOAL_REPLICA"
 """This process's name in the job: `worker-1`."""
+
+LEADER = "SHOAL_LEADER"
+"""The name of the replica that speaks for the job, such as `chief-0`: where workers come and go, TF_CONFIG does not
+tell whether there is a chief."""
 
 ATTEMPT = "SHOAL_ATTEMPT"
 """How often this replica was started before: 0 at first."""

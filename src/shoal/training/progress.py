@@ -19,13 +19,16 @@ def update_progress(state: JobState) -> None:
         return
     said, id = max(training, key=lambda report: (report[0].step, report[0].time))
     before = state.status.progress
+    metrics = {name: value for other, _ in reports for name, value in other.metrics} | dict(said.metrics)
     if before is not None and before.step == said.step:
+        state.status.progress = before.model_copy(update={"metrics": metrics})
         return
     state.status.progress = Progress(
         replica=str(id),
         step=said.step,
         steps_per_second=_rate(before, said),
         loss=said.loss,
+        metrics=metrics,
         time=said.time,
     )
 

@@ -61,6 +61,7 @@ class ReplicaProgress:
     loss: float | None = None
     checkpoint_step: int | None = None
     evaluated_step: int | None = None
+    metrics: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
