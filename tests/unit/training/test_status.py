@@ -67,6 +67,19 @@ def test_the_evaluators_step_is_not_the_jobs():
     assert scenario.status.progress.step == 10
 
 
+def test_metrics_are_the_trainers_and_the_evaluators_and_may_come_late():
+    scenario = running(job(Chief=1, Worker=1, Evaluator=1))
+    scenario.progress("chief-0", 10)
+    scenario.progress("evaluator-0", 5, metrics=(("accuracy", 0.8),))
+    scenario.step()
+    assert scenario.status.progress.metrics == {"accuracy": 0.8}
+    before = scenario.status.progress
+    scenario.progress("chief-0", 10, metrics=(("accuracy", 0.9), ("recall", 0.7)))
+    scenario.step()
+    assert scenario.status.progress.metrics == {"accuracy": 0.9, "recall": 0.7}
+    assert before.metrics == {"accuracy": 0.8}
+
+
 def test_progress_goes_back_with_a_restart_from_a_checkpoint():
     scenario = running(job(Worker=1))
     scenario.progress("worker-0", 30)
