@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tools import generate_crds, generate_pod_template_schema
 
 
