@@ -237,6 +237,14 @@ def test_what_a_trainer_evaluates_in_passing_is_not_its_training(tmp_path, folde
     assert Look(tmp_path)() == {WORKER: ReplicaProgress(10, 5.0, loss=0.5)}
 
 
+def test_a_second_file_that_is_behind_does_not_bring_a_replica_back(tmp_path):
+    event_file(tmp_path / "a", 7, record(20, 5.0, loss=0.25))
+    look = Look(tmp_path)
+    assert look()[WORKER].step == 20
+    event_file(tmp_path / "b", 7, record(10, 6.0, loss=0.5), serial=1)
+    assert look()[WORKER] == ReplicaProgress(20, 5.0, loss=0.25)
+
+
 def test_a_retrieval_folder_is_no_evaluation(tmp_path):
     event_file(tmp_path / "retrieval", 7, record(10, 5.0, loss=0.5))
     assert Look(tmp_path)()[WORKER].step == 10
