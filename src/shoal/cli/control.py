@@ -111,5 +111,5 @@ def _until(condition: Callable[[], bool], timeout: float | None) -> bool:
 def _sweep(run: Run) -> None:
     from shoal.local.orphans import sweep
 
-    if earlier := run.snapshot().run_id:
+    if earlier := run.run_id:
         sweep(earlier)

@@ -26,6 +26,7 @@ STYLES = {
     "Terminating": "dim",
     "Succeeded": "green",
     "Failed": "red",
+    "Damaged": "red",
 }
 
 

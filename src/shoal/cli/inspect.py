@@ -64,8 +64,11 @@ def describe(name: RunName, output: OutputOption = Output.TABLE) -> None:
     from shoal.local.listing import list_runs
     from shoal.local.runs import find
 
-    found = find(name)
-    run, snapshot, phase = next(listed for listed in list_runs() if listed[0].name == found.name)
+    find(name).snapshot()  # complains of a run that is not there, or damaged
+    listed = {run.name: (run, snapshot, phase) for run, snapshot, phase in list_runs()}
+    if name not in listed:
+        find(name)  # its time to live was over just now
+    run, snapshot, phase = listed[name]
     if output is Output.JSON:
         print(json.dumps(_as_data(run, snapshot, phase), indent=2))
         return

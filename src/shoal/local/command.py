@@ -22,7 +22,7 @@ from shoal.resources import Other, TFJob
 from shoal.training import ReplicaId
 
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
-_REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)")
+_REFERENCE = re.compile(r"\$\$|\$\(([^)]*)\)")
 _LABEL = re.compile(r"metadata\.(labels|annotations)\['(?P<key>[^']+)'\]")
 
 
@@ -55,7 +55,9 @@ def environment_of(
     env["PYTHONUNBUFFERED"] = "1"
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env.get("PATH", os.defpath)])
     for source in container.get("envFrom") or []:
-        env |= {f"{source.get('prefix', '')}{key}": value for key, value in _all_values(source, id, others).items()}
+        prefix = source.get("prefix", "")
+        values = _all_values(source, id, others)
+        env |= {f"{prefix}{key}": mounts.translate(value) for key, value in values.items()}
     for variable in container.get("env") or []:
         value = _value(job, id, variable, others, env)
         if value is not None:
@@ -72,7 +74,8 @@ def working_directory(container: Mapping[str, Any], mounts: Mounts, source: Path
 
 
 def expand(text: str, env: Mapping[str, str]) -> str:
-    """`$(NAME)` becomes the variable's value, `$$` a dollar; a name that is not set stays as it is written."""
+    """`$(NAME)` becomes the variable's value, `$$` a dollar; a name that is not set stays as it is written. A name goes
+    up to the first bracket that closes, whatever is in it."""
 
     def value(found: re.Match[str]) -> str:
         name = found[1]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 
 from shoal.local import manifests
-from shoal.local.runs import Run, Snapshot, all_runs
-from shoal.resources import ManifestError, Phase
+from shoal.local.runs import DamagedRunError, Run, Snapshot, all_runs
+from shoal.resources import JobStatus, ManifestError, Phase
 from shoal.training import DeleteJob, Observed, decide
 
 INTERRUPTED = "Interrupted"
 """The phase of a run that had not ended when its supervisor was killed. `shoal resume` goes on with it."""
+
+
+DAMAGED = "Damaged"
+"""The phase of a run whose status cannot be read. It must not hide the others."""
 
 
 def list_runs() -> list[tuple[Run, Snapshot, str]]:
@@ -27,7 +31,10 @@ def phase_of(run: Run, snapshot: Snapshot) -> str:
 
 
 def _look(run: Run) -> tuple[Snapshot, str] | None:
-    snapshot = run.snapshot()
+    try:
+        snapshot = run.snapshot()
+    except DamagedRunError as fault:
+        return Snapshot(JobStatus(message=str(fault))), DAMAGED
     if snapshot.status.phase.final and not run.alive and _expired(run, snapshot):
         run.remove()
         return None

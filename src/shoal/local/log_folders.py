@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shoal.local import manifests
 from shoal.local.plan import Plan
-from shoal.local.progress import EVENT_FILES
+from shoal.local.progress import event_files
 from shoal.local.runs import Run
 
 
@@ -17,6 +17,6 @@ def log_folders(run: Run) -> dict[str, Path]:
     plan = Plan(run, wanted)
     if board := wanted.job.spec.tensor_board:
         named = {label: plan.local_path(wanted.job, folder) for label, folder in board.log_dirs.items()}
-        return {label: folder for label, folder in named.items() if any(folder.glob(EVENT_FILES))}
-    folders = sorted({path.parent for path in run.volumes.glob(EVENT_FILES)})
+        return {label: folder for label, folder in named.items() if any(event_files(folder))}
+    folders = sorted({path.parent for path in event_files(run.volumes)})
     return {str(folder.relative_to(run.volumes)): folder for folder in folders}

@@ -17,4 +17,4 @@ def last_lines(path: Path, count: int) -> list[str]:
             text = file.read().decode(errors="replace")
     except OSError:
         return []
-    return text.splitlines()[-count:]
+    return text.splitlines()[-count:] if count > 0 else []

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-import yaml
-
 from shoal.local.runs import Run, replace_file
-from shoal.resources import Document, Other, TFJob, dump, load
+from shoal.resources import Document, Fault, ManifestError, Other, TFJob, dump, load
+from shoal.resources.yaml_text import write_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +19,7 @@ class Wanted:
 
     def text(self) -> str:
         """As YAML documents, the job first."""
-        others = (yaml.safe_dump(other.value, sort_keys=False) for other in self.others)
+        others = (write_yaml(other.value) for other in self.others)
         return "---\n".join([dump(self.job), *others])
 
 
@@ -35,8 +34,11 @@ def jobs_in(documents: Iterable[Document]) -> list[Wanted]:
 
 
 def read(run: Run) -> Wanted:
-    """What is wanted of the run now."""
-    return jobs_in(load(run.manifest))[0]
+    """What is wanted of the run now. Raises ManifestError where the file has been damaged."""
+    wanted = jobs_in(load(run.manifest))
+    if not wanted:
+        raise ManifestError([Fault(str(run.manifest), None, None, "", "there is no TFJob in it")])
+    return wanted[0]
 
 
 def edit(run: Run, change: Callable[[TFJob], None]) -> None:

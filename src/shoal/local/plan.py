@@ -29,9 +29,7 @@ class Plan:
     def __init__(self, run: Run, wanted: Wanted) -> None:
         self.run = run
         self.others = wanted.others
-        self.addresses: dict[ReplicaId, str] = {
-            ReplicaId.parse(name): address for name, address in (read_json(run.addresses_file) or {}).items()
-        }
+        self.addresses = _written_addresses(run)
 
     def launch(self, job: TFJob, id: ReplicaId, attempt: int) -> Launch:
         """The launch of one attempt. Raises LaunchError where the manifest asks for what this machine has not."""
@@ -90,8 +88,7 @@ class Plan:
         if not missing:
             return
         with one_at_a_time(runs_folder() / ".ports.lock"):
-            written = [read_json(other.addresses_file) or {} for other in all_runs()]
-            taken = {_port(address) for addresses in written for address in addresses.values()}
+            taken = {_port(address) for other in all_runs() for address in _written_addresses(other).values()}
             try:
                 ports = choose(len(missing), taken)
             except NoPortsError as fault:
@@ -99,6 +96,15 @@ class Plan:
             self.addresses |= {id: f"{HOST}:{port}" for id, port in zip(missing, ports, strict=True)}
             told = {str(id): address for id, address in self.addresses.items()}
             replace_file(self.run.addresses_file, json.dumps(told, indent=1))
+
+
+def _written_addresses(run: Run) -> dict[ReplicaId, str]:
+    """The addresses that the run has; none where its file is damaged, and then they are chosen anew."""
+    try:
+        written = {ReplicaId.parse(name): str(told) for name, told in (read_json(run.addresses_file) or {}).items()}
+        return {id: address for id, address in written.items() if _port(address)}
+    except (ValueError, AttributeError):
+        return {}
 
 
 def _port(address: str) -> int:

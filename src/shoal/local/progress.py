@@ -12,8 +12,10 @@ Event files are TFRecords (https://www.tensorflow.org/tutorials/load_data/tfreco
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import re
 import struct
 import time
@@ -24,7 +26,9 @@ from typing import Any
 
 from shoal.training import ReplicaId, ReplicaProgress
 
-EVENT_FILES = "**/events.out.tfevents.*"
+EVENT_FILE = "events.out.tfevents."
+"""How the name of an event file begins."""
+
 LARGEST_RECORD = 64 << 20
 """Bytes. A longer record is no scalar; whatever claims to be longer is no record."""
 
@@ -37,22 +41,33 @@ _PID = re.compile(r"tfevents\.\d+\.(?P<host>.+?)\.(?P<pid>\d+)\.\d+(\.v2|\.profi
 _HEADER = struct.Struct("<QI")
 
 
+def event_files(folder: Path) -> Iterator[Path]:
+    """All event files in the folder, at any depth. Folders may come and go meanwhile, which `Path.glob` of Python 3.11
+    and 3.12 takes for an error: a checkpoint is first written to a folder of another name."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if name.startswith(EVENT_FILE):
+                yield Path(parent, name)
+
+
 @dataclass
 class Tail:
     """A file of which everything before `offset` has been read."""
 
     path: Path
     offset: int = 0
+    _inode: int | None = None
 
     def read(self) -> bytes:
         """What was appended since, from the last consumed byte. A file that shrank or was replaced is read anew."""
         try:
             with self.path.open("rb") as file:
-                found = file.seek(0, 2)
-                if found < self.offset:
+                found = os.fstat(file.fileno())
+                if found.st_size < self.offset or self._inode not in (None, found.st_ino):
                     self.offset = 0
+                self._inode = found.st_ino
                 file.seek(self.offset)
-                return file.read() if found > self.offset else b""
+                return file.read() if found.st_size > self.offset else b""
         except OSError:
             return b""
 
@@ -91,14 +106,15 @@ class ProgressReader:
     def ignore_past(self) -> None:
         """Skip event files that are there already: those of an earlier run over the same folder, say."""
         for path in self._event_paths():
-            self._events[path] = Tail(path, offset=path.stat().st_size)
+            with contextlib.suppress(FileNotFoundError):
+                self._events[path] = Tail(path, offset=path.stat().st_size)
 
     def _event_paths(self) -> list[Path]:
         """The event files there are. A volume may hold a data set of a million files, so the search takes a twentieth
         of the time at most."""
         began = time.monotonic()
         if began >= self._search_due:
-            self._found = [path for folder in self.event_folders for path in folder.glob(EVENT_FILES)]
+            self._found = [path for folder in self.event_folders for path in event_files(folder)]
             ended = time.monotonic()
             self._search_due = ended + max(SEARCH_SECONDS, 20 * (ended - began))
         return self._found
@@ -138,7 +154,7 @@ def _json_lines(tail: Tail) -> Iterator[dict[str, Any]]:
     for line in complete.split(b"\n"):
         try:
             said = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(said, dict):
             yield said
@@ -216,8 +232,17 @@ def _metrics(before: ReplicaProgress, said: object) -> tuple[tuple[str, float], 
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    """A JSON number, as far as it is one: neither a truth value, nor NaN, nor beyond what a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _whole(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    """A step. TensorFlow counts them in 64 bits."""
+    number = _number(value)
+    return int(value) if number is not None and 0 <= number < 2**63 else None  # type: ignore[call-overload]

@@ -62,7 +62,7 @@ async def look_after(
     """Supervise the run until its job has ended or is suspended; answers its status. Nothing that the run started is
     left then. Raises RunError where the run has a supervisor already."""
     with run.supervised():
-        if earlier := run.snapshot().run_id:
+        if earlier := run.run_id:
             sweep(earlier)
         run_id = secrets.token_hex(8)
         spawn = SpawnLauncher(Guard(run_id))

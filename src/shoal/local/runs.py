@@ -19,15 +19,17 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from shoal.resources.status import JobStatus
+from shoal.resources.suggestion import nearest
 
 HOME = "SHOAL_HOME"
 """The environment variable that says where runs live, instead of `~/.shoal`."""
@@ -39,6 +41,15 @@ class RunError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class DamagedRunError(RunError):
+    """A file of the run is not what Shoal wrote there."""
+
+    def __init__(self, run: Run, file: Path) -> None:
+        super().__init__(
+            f"{file} is damaged", f"remove the run with `shoal rm {run.name}`, or start over with --replace"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +131,21 @@ class Run:
         return Path((self.folder / "source").read_text())
 
     def snapshot(self) -> Snapshot:
-        """What the supervisor last knew; nothing yet where it has not written."""
+        """What the supervisor last knew; nothing yet where it has not written. Raises RunError for a damaged file."""
         try:
             return Snapshot.load(self.status_file.read_text())
         except FileNotFoundError:
             return Snapshot(JobStatus())
+        except (ValueError, TypeError, KeyError, AttributeError) as fault:
+            raise DamagedRunError(self, self.status_file) from fault
+
+    @property
+    def run_id(self) -> str:
+        """What the processes of the run's last supervisor carry; empty where that is not known."""
+        try:
+            return self.snapshot().run_id
+        except DamagedRunError:
+            return ""
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
         replace_file(self.status_file, snapshot.dump())
@@ -162,12 +183,13 @@ class Run:
 
 def find(name: str) -> Run:
     """The run of that name. Raises RunError where there is none."""
-    run = Run(name)
-    if not run.exists:
-        known = ", ".join(other.name for other in all_runs()[:5])
-        raise RunError(
-            f"there is no run named {name!r}", f"known runs: {known}" if known else "start one: shoal run FILE"
-        )
+    # A name with a slash, or of dots, would lead to some other folder, and `shoal rm` would remove it.
+    run = Run(name) if re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name) else None
+    if run is None or not run.exists:
+        known = [other.name for other in all_runs()]
+        meant = nearest(name, known)
+        listed = f"known runs: {', '.join(known[:5])}" if known else "start one: shoal run FILE"
+        raise RunError(f"there is no run named {name!r}", f"did you mean {meant}?" if meant else listed)
     return run
 
 
@@ -175,8 +197,11 @@ def all_runs() -> list[Run]:
     """Every run, the latest first."""
     folder = runs_folder()
     manifests = folder.glob("[!.]*/manifest.yaml") if folder.is_dir() else ()
-    dated = sorted(((file.stat().st_ctime, file.parent.name) for file in manifests), reverse=True)
-    return [Run(name) for _, name in dated]
+    dated = []
+    for file in manifests:
+        with suppress(FileNotFoundError):  # removed meanwhile
+            dated.append((file.stat().st_ctime, file.parent.name))
+    return [Run(name) for _, name in sorted(dated, reverse=True)]
 
 
 def runs_folder() -> Path:
@@ -194,7 +219,7 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file, or None where there is none."""
+    """The content of a JSON file, or None where there is none. Raises ValueError for a damaged file."""
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:

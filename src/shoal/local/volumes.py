@@ -12,6 +12,7 @@ Nothing is mounted: where a command, an argument or an environment value names a
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -31,12 +32,16 @@ class Mounts:
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self.folders = {path.rstrip("/"): folder for path, folder in folders.items() if path.rstrip("/")}
         longest_first = sorted(self.folders, key=len, reverse=True)
+        # What is translated already stays: a mount path may well be a folder above the runs themselves.
+        done = sorted(map(str, self.folders.values()), key=len, reverse=True)
         # A mount path counts where it stands for itself: not inside a longer path, nor as the start of another name.
-        self._pattern = re.compile(rf"(?<![\w./-])({'|'.join(map(re.escape, longest_first))})(?![\w.-])")
+        self._pattern = re.compile(rf"(?<![\w./-])({'|'.join(map(re.escape, [*done, *longest_first]))})(?![\w.-])")
 
     def translate(self, text: str) -> str:
-        """`text` with every mount path in it replaced by its folder."""
-        return self._pattern.sub(lambda found: str(self.folders[found[1]]), text) if self.folders else text
+        """`text` with every mount path in it replaced by its folder. To translate twice is to translate once."""
+        return (
+            self._pattern.sub(lambda found: str(self.folders.get(found[1], found[1])), text) if self.folders else text
+        )
 
 
 def mounts_of(
@@ -57,7 +62,11 @@ def mounts_of(
                 f"add it under spec.volumes of the {id.role.value}'s template",
             )
         folder = _folder(volume, id, root, others)
-        folders[mount["mountPath"]] = _made(folder / mount["subPath"]) if mount.get("subPath") else folder
+        if part := mount.get("subPath"):
+            # A file, where it is one of a ConfigMap's; a folder that may have to be made in any other volume.
+            inside = folder / _relative(part, f"{id}: subPath of the volume {mount['name']!r}")
+            folder = inside if inside.is_file() else _made(inside)
+        folders[mount["mountPath"]] = folder
     return Mounts(folders)
 
 
@@ -66,11 +75,30 @@ def values_of(kind: str, name: str, others: Iterable[Other]) -> dict[str, str] |
     found = next((other.value for other in others if other.kind == kind and other.name == name), None)
     if found is None:
         return None
+    data = _texts(found.get("data"), f"{kind} {name!r}: data")
     if kind == "ConfigMap":
-        return dict(found.get("data") or {})
-    encoded = found.get("data") or {}
-    decoded = {key: base64.b64decode(value).decode(errors="replace") for key, value in encoded.items()}
-    return {**decoded, **(found.get("stringData") or {})}
+        return data
+    decoded = {key: _decoded(value, f"{kind} {name!r}: data.{key}") for key, value in data.items()}
+    return {**decoded, **_texts(found.get("stringData"), f"{kind} {name!r}: stringData")}
+
+
+def _texts(values: object, where: str) -> dict[str, str]:
+    """A mapping of text to text. Other documents than jobs are not checked when they are loaded."""
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise LaunchError(f"{where} is not a mapping", "write each value as KEY: VALUE")
+    for key, value in values.items():
+        if not isinstance(value, str):
+            raise LaunchError(f"{where}.{key} is not text", f"put it in quotes: {json.dumps(str(value))}")
+    return dict(values)
+
+
+def _decoded(value: str, where: str) -> str:
+    try:
+        return base64.b64decode("".join(value.split()), validate=True).decode(errors="replace")
+    except ValueError:
+        raise LaunchError(f"{where} is not base64", "write plain text under stringData instead of data") from None
 
 
 def _folder(volume: Mapping[str, Any], id: ReplicaId, root: Path, others: list[Other]) -> Path:
@@ -80,7 +108,7 @@ def _folder(volume: Mapping[str, Any], id: ReplicaId, root: Path, others: list[O
     if kind in NOT_HERE:
         raise LaunchError(f"{id}: the volume {name!r} is of kind {kind}, which only Kubernetes can fill")
     if kind == "persistentVolumeClaim":
-        return _made(root / source["claimName"])
+        return _made(root / _relative(source["claimName"], f"{id}: claimName of the volume {name!r}"))
     if kind in ("configMap", "secret"):
         return _written(volume, kind, id, root, others)
     if kind == "hostPath":
@@ -111,7 +139,7 @@ def _written(volume: Mapping[str, Any], kind: str, id: ReplicaId, root: Path, ot
     folder = _made(root / f"{kind}-{named}")
     for key, value in (values or {}).items():
         if key in paths:
-            file = folder / paths[key]
+            file = folder / _relative(paths[key], f"{id}: items of the volume {volume['name']!r}")
             _made(file.parent)
             file.unlink(missing_ok=True)
             file.touch(mode=0o600)
@@ -119,6 +147,16 @@ def _written(volume: Mapping[str, Any], kind: str, id: ReplicaId, root: Path, ot
     return folder
 
 
+def _relative(path: str, where: str) -> str:
+    """A path that stays within the folder that it is joined to, as Kubernetes demands of it."""
+    if path.startswith("/") or ".." in Path(path).parts:
+        raise LaunchError(f"{where}: {path!r} leads out of it", "write a path within it, without ..")
+    return path
+
+
 def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise LaunchError(f"the folder {folder} cannot be made: {fault.strerror}") from fault
     return folder

@@ -130,7 +130,8 @@ def check_pods(job: Manifest) -> Iterator[Finding]:
         pod = role.spec.get("template", {}).get("spec", {})
         yield from check_pod(pod, path, shared)
         names = [container.get("name") for container in pod.get("containers", [])]
-        if job.for_kubeflow and names and CONTAINER_NAME not in names:
+        unreadable = None in names  # a finding by itself, and perhaps the name that is looked for
+        if job.for_kubeflow and names and not unreadable and CONTAINER_NAME not in names:
             hint = f"rename the container that trains (here: {', '.join(filter(None, names))})"
             yield Finding((*path, "containers"), f"no container is named {CONTAINER_NAME}", hint, absent=True)
 
