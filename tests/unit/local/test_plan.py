@@ -11,6 +11,7 @@ import pytest
 
 from shoal.local.manifests import Wanted, read
 from shoal.local.plan import Plan
+from shoal.local.ports import choose
 from shoal.local.process import LaunchError
 from shoal.local.runs import Run
 from shoal.resources import Role, dump, parse
@@ -100,11 +101,17 @@ def test_workers_that_are_added_leave_the_others_where_they_are():
 
 
 def test_runs_side_by_side_share_no_address():
+    """Nor where almost every port is another's, be it down at the moment."""
+    large = planned(name="large", Worker=1)
+    left = set(choose(30))
+    others = {f"worker-{port}": f"127.0.0.1:{port}" for port in range(65536) if port not in left}
+    large.run.addresses_file.write_text(json.dumps(others))
     plans = [planned(name=f"job-{number}", PS=2, Worker=3) for number in range(4)]
     for plan in plans:
         launch(plan, PS)
-    addresses = [address for plan in plans for address in plan.addresses.values()]
-    assert len(set(addresses)) == len(addresses) == 20
+    ports = [int(address.rpartition(":")[2]) for plan in plans for address in plan.addresses.values()]
+    assert len(set(ports)) == len(ports) == 20
+    assert set(ports) <= left
 
 
 @pytest.mark.parametrize(
