@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -54,7 +56,7 @@ def main() -> None:
 def _explain(fault: Exception) -> None:
     """Say what the user can mend; raise what only we can."""
     from shoal.local.process import LaunchError
-    from shoal.local.runs import RunError
+    from shoal.local.runs import RunError, runs_folder
     from shoal.resources import ManifestError
 
     match fault:
@@ -63,7 +65,11 @@ def _explain(fault: Exception) -> None:
                 complain(str(each))
         case RunError() | LaunchError():
             complain(str(fault), fault.hint)
-        case PermissionError() if fault.filename:
-            complain(f"{fault.filename}: {fault.strerror}")
+        case OSError() if fault.filename:
+            within = Path(str(fault.filename)).is_relative_to(runs_folder().parent)
+            hint = f"runs live in {runs_folder()}; SHOAL_HOME names another place than ~/.shoal" if within else ""
+            complain(f"{fault.filename}: {fault.strerror}", hint)
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            complain(f"{fault.strerror}", f"runs live in {runs_folder()}: see what they take with `du -sh`")
         case _:
             raise fault
