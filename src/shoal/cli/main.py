@@ -45,9 +45,11 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(Exit.OK)
+    except SystemExit as left:
+        # Click leaves with 1 where the reader has gone; `shoal logs NAME | head` is no failure.
+        if isinstance(left.__context__, BrokenPipeError):
+            sys.exit(Exit.OK)
+        raise
     except Exception as fault:
         _explain(fault)
         sys.exit(Exit.REFUSED)
