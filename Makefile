@@ -45,7 +45,7 @@ format: $(SETUP) ## Bring the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-mutants: $(SETUP) ## Break each rule of shoal.training, and see a test fail
+mutants: $(SETUP) ## Break one rule at a time, and see a test fail
 	$(BIN)/python tools/mutants.py
 
 bench: $(SETUP) ## Measure, and write the tables in benchmarks/

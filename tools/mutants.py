@@ -1,10 +1,11 @@
-"""Break one rule of `shoal.training` at a time, and see a test fail.
+"""Break one rule at a time, and see a test fail.
 
-A rule that can be broken without a failing test is a rule that nobody holds. Each mutant is one edit of one file: the
-suite of `tests/unit/training` runs against a copy of the package with that edit, and must fail.
+A rule that can be broken without a failing test is a rule that nobody holds. Each mutant is one edit of one file: tests
+run against a copy of the package with that edit, and must fail. For `shoal.training` that is its whole suite; the most
+important rules elsewhere name the file of tests that holds them.
 
     python tools/mutants.py            all mutants; exit code 1 if one survives
-    python tools/mutants.py failure    only those of files whose name contains the word
+    python tools/mutants.py failure    only those of files whose path contains the word
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 
 HISTORIES = "tests/unit/training/test_histories.py"
 """Slower than the rest, and asked only of mutants that the rest lets live."""
 
-# (file, what stands there, what to put in its place)
-MUTANTS: list[tuple[str, str, str]] = [
+# (file of shoal.training, what stands there, what to put in its place)
+TRAINING: list[tuple[str, str, str]] = [
     ("cluster_spec.py", "if role is not Role.EVALUATOR and spec.count", "if spec.count"),
     ("cluster_spec.py", "{str(replica.index): addresses[replica]}", '{"0": addresses[replica]}'),
     ("cluster_spec.py", "sizes.pop(Role.WORKER, None)", "pass"),
@@ -115,36 +117,92 @@ MUTANTS: list[tuple[str, str, str]] = [
 ]
 
 
-def survives(mutant: tuple[str, str, str]) -> bool:
-    """Whether the suite passes with the mutant in place."""
-    name, before, after = mutant
+# (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
+ELSEWHERE: list[tuple[str, str, str, str]] = [
+    ("resources/base.py", "%fZ", "000000Z", "resources/test_round_trip.py"),
+    ("resources/check.py", "if identity in first:", "if False:", "resources/test_loading.py"),
+    ("resources/check.py", "self._unknown(name, path, list(properties))", "pass", "resources/test_rules.py"),
+    ("resources/crd.py", "if below(name) not in without", "", "resources/test_round_trip.py"),
+    ("resources/convert.py", "if (fields or names) and not lossy", "if False", "resources/test_convert.py"),
+    ("resources/pod_rules.py", "parse_quantity(amount) > parse_quantity(limit)", "False", "resources/test_rules.py"),
+    ("resources/pod_rules.py", "name not in volumes", "False", "resources/test_rules.py"),
+    ("resources/quantity.py", "Decimal(1024)", "Decimal(1000)", "resources/test_quantity.py"),
+    ("resources/rules.py", "and role.count > 1", "and role.count > 2", "resources/test_rules.py"),
+    ("resources/rules.py", "not unreadable and", "", "resources/test_rules.py"),
+    ("resources/rules.py", "elif len(given) > 1:", "elif False:", "resources/test_rules.py"),
+    ("resources/yaml_text.py", "elif key.value in entries:", "elif False:", "resources/test_yaml_text.py"),
+    ("local/ahead.py", "if read_at_import(name):", "if False:", "local/test_ahead.py"),
+    (
+        "local/ahead.py",
+        "if isinstance(one, ast.Call) and not _harmless",
+        "if False and _harmless",
+        "local/test_ahead.py",
+    ),
+    ("local/command.py", "return env | dict(given)", "return dict(given) | env", "local/test_command.py"),
+    ("local/command.py", 'return "$" if name is None', 'return "$$" if name is None', "local/test_command.py"),
+    ("local/command.py", "words[0] = sys.executable", "pass", "local/test_command.py"),
+    ("local/listing.py", "and phase is not Phase.SUSPENDED", "", "local/test_runs.py"),
+    ("local/manifests.py", "or version != self._version", "", "local/test_runs.py"),
+    ("local/orphans.py", '.split(b"\\0")', "", "local/test_orphans.py"),
+    ("local/orphans.py", "if pid == os.getpid():", "if pid != os.getpid():", "local/test_orphans.py"),
+    ("local/plan.py", "choose(len(missing), taken)", "choose(len(missing))", "local/test_plan.py"),
+    ("local/progress.py", "if end > len(new):", "if end > len(new) + 4:", "local/test_progress.py"),
+    ("local/progress.py", "and id not in self._speaking", "", "local/test_progress.py"),
+    ("local/progress.py", "self._inode not in (None, found.st_ino)", "False", "local/test_progress.py"),
+    ("local/runs.py", "Path(fresh).replace(path)", "path.write_text(text)", "local/test_runs.py"),
+    ("local/runs.py", 're.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name)', "True", "local/test_runs.py"),
+    ("local/volumes.py", "(?![\\w.-])", "", "local/test_volumes.py"),
+    ("local/volumes.py", "/ str(id)", "", "local/test_volumes.py"),
+    ("local/volumes.py", 'or ".." in Path(path).parts', "", "local/test_volumes.py"),
+]
+
+
+class Mutant(NamedTuple):
+    """One edit of a file under `src/shoal`, and the suites that are asked about it, the quickest first."""
+
+    file: str
+    before: str
+    after: str
+    suites: tuple[list[str], ...]
+
+
+MUTANTS = [
+    *(
+        Mutant(f"training/{file}", before, after, ([f"--ignore={HISTORIES}", "tests/unit/training"], [HISTORIES]))
+        for file, before, after in TRAINING
+    ),
+    *(Mutant(file, before, after, ([f"tests/unit/{tests}"],)) for file, before, after, tests in ELSEWHERE),
+]
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether the suites pass with the mutant in place."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         shutil.copytree(ROOT / "src", Path(folder, "src"), ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(ROOT / "tests" / "unit" / "training", Path(folder, "tests", "unit", "training"))
-        shutil.copy(ROOT / "tests" / "conftest.py", Path(folder, "tests"))
-        Path(folder, "tests", "__init__.py").touch()
-        Path(folder, "tests", "unit", "__init__.py").touch()
-        target = Path(folder, "src", "shoal", "training", name)
+        shutil.copytree(ROOT / "tests" / "unit", Path(folder, "tests", "unit"))
+        for name in ("conftest.py", "__init__.py"):
+            shutil.copy(ROOT / "tests" / name, Path(folder, "tests"))
+        target = Path(folder, "src", "shoal", mutant.file)
         text = target.read_text()
-        if before not in text:
+        if mutant.before not in text:
             raise SystemExit(
-                f"error: {name} no longer contains {before!r}\nhint: bring the list in {__file__} up to date"
+                f"error: {mutant.file} no longer contains {mutant.before!r}\n"
+                f"hint: bring the list in {__file__} up to date"
             )
-        target.write_text(text.replace(before, after))
+        target.write_text(text.replace(mutant.before, mutant.after))
         environment = {**os.environ, "PYTHONPATH": str(Path(folder, "src"))}
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
-        suites = ["--ignore=tests/unit/training/test_histories.py", "tests/unit/training"], [HISTORIES]
-        runs = (subprocess.run([*command, *s], cwd=folder, env=environment, capture_output=True) for s in suites)
+        runs = (subprocess.run([*command, *s], cwd=folder, env=environment, capture_output=True) for s in mutant.suites)
         return all(run.returncode == 0 for run in runs)
 
 
 def main() -> int:
     word = sys.argv[1] if len(sys.argv) > 1 else ""
-    chosen = [mutant for mutant in MUTANTS if word in mutant[0]]
+    chosen = [mutant for mutant in MUTANTS if word in mutant.file]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         alive = [mutant for mutant, lives in zip(chosen, pool.map(survives, chosen), strict=True) if lives]
-    for name, before, after in alive:
-        print(f"survived: {name}: {before!r} → {after!r}")
+    for mutant in alive:
+        print(f"survived: {mutant.file}: {mutant.before!r} → {mutant.after!r}")
     print(f"{len(chosen) - len(alive)} of {len(chosen)} mutants were caught")
     return 1 if alive or not chosen else 0
 

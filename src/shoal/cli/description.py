@@ -62,13 +62,15 @@ def _limit(run: Run) -> str:
 
 def _conditions(snapshot: Snapshot) -> RenderableType:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"):
         table.add_column(column)
     for each in snapshot.status.conditions:
         since = "" if each.last_transition_time is None else format_seconds(time.time() - each.last_transition_time)
-        table.add_row(each.type.value, each.status, since, each.reason, each.message)
+        # As text: what a program is called, or says, may look like markup.
+        table.add_row(each.type.value, each.status, since, each.reason, Text(each.message))
     return table
 
 

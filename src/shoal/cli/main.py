@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -43,9 +45,11 @@ def main() -> None:
         app()
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(Exit.OK)
+    except SystemExit as left:
+        # Click leaves with 1 where the reader has gone; `shoal logs NAME | head` is no failure.
+        if isinstance(left.__context__, BrokenPipeError):
+            sys.exit(Exit.OK)
+        raise
     except Exception as fault:
         _explain(fault)
         sys.exit(Exit.REFUSED)
@@ -54,7 +58,7 @@ def main() -> None:
 def _explain(fault: Exception) -> None:
     """Say what the user can mend; raise what only we can."""
     from shoal.local.process import LaunchError
-    from shoal.local.runs import RunError
+    from shoal.local.runs import RunError, runs_folder
     from shoal.resources import ManifestError
 
     match fault:
@@ -63,7 +67,11 @@ def _explain(fault: Exception) -> None:
                 complain(str(each))
         case RunError() | LaunchError():
             complain(str(fault), fault.hint)
-        case PermissionError() if fault.filename:
-            complain(f"{fault.filename}: {fault.strerror}")
+        case OSError() if fault.filename:
+            within = Path(str(fault.filename)).is_relative_to(runs_folder().parent)
+            hint = f"runs live in {runs_folder()}; SHOAL_HOME names another place than ~/.shoal" if within else ""
+            complain(f"{fault.filename}: {fault.strerror}", hint)
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            complain(f"{fault.strerror}", f"runs live in {runs_folder()}: see what they take with `du -sh`")
         case _:
             raise fault

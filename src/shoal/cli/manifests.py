@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -119,7 +120,8 @@ def convert(
 
     texts: list[str] = []
     faults: list[Fault] = []
-    for document in _load(file):
+    documents = _load(file)
+    for document in documents:
         if isinstance(document.resource, Other):
             texts.append(write_yaml(document.resource.value))
             continue
@@ -127,7 +129,8 @@ def convert(
             target = converted(document.resource, SHOAL_API if to is Group.SHOAL else KUBEFLOW_API, lossy=lossy)
             texts.append(dump(target))
         except ManifestError as error:
-            faults += error.faults
+            number = document.number if len(documents) > 1 else None
+            faults += [replace(fault, source=document.source, document=number) for fault in error.faults]
     if faults:
         for fault in faults:
             complain(str(fault))

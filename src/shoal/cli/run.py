@@ -43,7 +43,7 @@ def run(
     by somebody else, 130 Ctrl-C (all processes are ended; `shoal resume` goes on from the last checkpoint).
     """
     from shoal.local.manifests import jobs_in
-    from shoal.resources import load
+    from shoal.resources import load, parse
 
     wanted = jobs_in(load(file))
     if not wanted:
@@ -52,6 +52,7 @@ def run(
         if len(wanted) > 1:
             refuse(f"{file} has {len(wanted)} jobs, and --name names one", "run them from files of their own")
         wanted[0].job.metadata.name = name
+        parse(wanted[0].job.dump(), source="--name")
     source = Path.cwd() if file == "-" else _folder_of(Path(file))
     runs = _make_room(wanted, replace)
     for each, wants in zip(runs, wanted, strict=True):

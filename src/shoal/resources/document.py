@@ -35,7 +35,8 @@ class Other:
 
     @property
     def name(self) -> str:
-        return str((self.value.get("metadata") or {}).get("name", ""))
+        metadata = self.value.get("metadata")
+        return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,13 +26,17 @@ class Text(NamedTuple):
 def read_texts(source: str | Path) -> Iterator[Text | Fault]:
     """One text a file, in the order of their names; a fault for each that cannot be read."""
     if str(source) == STDIN:
-        yield _decode("stdin", sys.stdin.buffer.read(MAX_BYTES + 1))
+        yield _read_stdin()
         return
     path = Path(source)
-    if not path.is_dir():
-        yield _read(path)
+    try:
+        if not path.is_dir():
+            yield _read(path)
+            return
+        files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    except OSError as error:
+        yield _unreadable(path, error)
         return
-    files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
     if not files:
         yield Fault(str(path), None, None, "", "this folder holds no manifest", f"name a file, or add {_SUFFIX_LIST}")
     for file in files:
@@ -49,7 +53,17 @@ def _read(path: Path) -> Text | Fault:
     except FileNotFoundError:
         return Fault(str(path), None, None, "", "no such file", "check the path; - reads standard input")
     except OSError as error:
-        return Fault(str(path), None, None, "", f"cannot be read: {error.strerror}")
+        return _unreadable(path, error)
+
+
+def _read_stdin() -> Text | Fault:
+    if sys.stdin is None:  # the shell has closed it: `shoal lint - <&-`
+        return Fault("stdin", None, None, "", "closed", "name a file, or pipe a manifest in")
+    return _decode("stdin", sys.stdin.buffer.read(MAX_BYTES + 1))
+
+
+def _unreadable(path: Path, error: OSError) -> Fault:
+    return Fault(str(path), None, None, "", f"cannot be read: {error.strerror}")
 
 
 def _decode(name: str, data: bytes) -> Text | Fault:

@@ -34,6 +34,14 @@ def test_a_file_holds_documents_of_any_kind(tmp_path):
     assert list(job.job.spec.tf_replica_specs) == [ReplicaType.WORKER]
 
 
+@pytest.mark.parametrize("metadata", [None, "data", ["data"], {}, 7])
+def test_other_documents_are_taken_as_they_are(tmp_path, metadata):
+    file = tmp_path / "claim.yaml"
+    file.write_text(yaml.safe_dump({**CLAIM, "metadata": metadata}))
+    (document,) = load(file)
+    assert (document.resource.name, document.resource.value["metadata"]) == ("", metadata)
+
+
 def test_a_folder_is_read_in_the_order_of_its_names(tmp_path):
     for name, job in {"b.yml": "second", "a.yaml": "first", "c.json": "third", "notes.txt": "none"}.items():
         (tmp_path / name).write_text(json.dumps(changed(manifest(), "metadata.name", job)))
