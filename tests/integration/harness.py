@@ -162,7 +162,15 @@ class Job:
     def assert_nothing_left(self) -> None:
         """No process of the run lives, and its ports can be bound."""
         self.until(lambda: not self.processes(), 15)
-        for port in self.ports():
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(("127.0.0.1", port))
+        # A process that was killed gives up its memory, and with it its name for us, moments before its sockets.
+        self.until(lambda: all(map(_is_free, self.ports())), 15)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

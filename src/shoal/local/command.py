@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import sys
 from collections.abc import Iterable, Mapping
@@ -27,17 +28,26 @@ _LABEL = re.compile(r"metadata\.(labels|annotations)\['(?P<key>[^']+)'\]")
 
 
 def argv_of(container: Mapping[str, Any], id: ReplicaId, env: Mapping[str, str], mounts: Mounts) -> tuple[str, ...]:
-    """The program and its arguments. Raises LaunchError for a container that relies on its image's entry point."""
+    """The program and its arguments. Raises LaunchError for a container that relies on its image's entry point.
+
+    Images of Python and of TensorFlow have no entry point, so manifests for them often put the program into `args`
+    alone. That is what runs here if it names a program of this machine.
+    """
     command = list(container.get("command") or [])
-    if not command:
+    arguments = list(container.get("args") or [])
+    if not command and not (arguments and _is_program(arguments[0])):
         raise LaunchError(
             f"{id}: the container has no command; that of its image is not known on this machine",
             'say what to run, as in command: ["python", "train.py"]',
         )
-    words = [mounts.translate(expand(str(word), env)) for word in [*command, *(container.get("args") or [])]]
+    words = [mounts.translate(expand(str(word), env)) for word in [*command, *arguments]]
     if _PYTHON.fullmatch(Path(words[0]).name):
         words[0] = sys.executable
     return tuple(words)
+
+
+def _is_program(word: str) -> bool:
+    return bool(_PYTHON.fullmatch(Path(word).name)) or shutil.which(word) is not None
 
 
 def environment_of(

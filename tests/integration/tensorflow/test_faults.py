@@ -3,6 +3,7 @@ it should, no process is left, and the ports are free."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -41,7 +42,7 @@ class TestParameterServer:
     @pytest.fixture
     def job(self, shoal, tmp_path) -> Job:
         job = Example("parameter-server-small", ("--epochs", "14")).start(shoal, tmp_path)
-        begun(job, 2 * STEPS_OF_AN_EPOCH)
+        job.until(lambda: 2 * STEPS_OF_AN_EPOCH in checkpoints(job), TIME)
         return job
 
     def test_a_worker_comes_back_at_its_address(self, job):
@@ -214,7 +215,7 @@ def test_a_worker_that_is_killed_more_often_than_the_budget_allows(shoal, tmp_pa
 @pytest.mark.parametrize("prefork", ["--prefork", "--no-prefork"])
 def test_a_killed_supervisor_leaves_nothing_and_the_job_goes_on_later(shoal, tmp_path, prefork):
     job = Example("parameter-server-small", ("--epochs", "8")).start(shoal, tmp_path, prefork)
-    begun(job, 2 * STEPS_OF_AN_EPOCH)
+    job.until(lambda: 2 * STEPS_OF_AN_EPOCH in checkpoints(job), TIME)
     os.kill(job.snapshot["supervisor"], signal.SIGKILL)
     job.assert_nothing_left()
     assert "Interrupted" in shoal("ps").stdout
@@ -234,9 +235,9 @@ def test_a_script_without_shoals_library(shoal, tmp_path):
 
 
 def checkpoints(job: Job) -> list[int]:
-    """Steps of the checkpoints that lie in the job's volume."""
-    found = (job.folder / "volumes/train/checkpoints").glob("checkpoint-*.index")
-    return [int(path.stem.rpartition("-")[2]) for path in found]
+    """Steps of the checkpoints that are complete, as those who wrote them said."""
+    said = [json.loads(line) for file in job.folder.glob("progress/*.jsonl") for line in file.read_text().splitlines()]
+    return [line["checkpoint"] for line in said if "checkpoint" in line]
 
 
 def resumed(job: Job, replica: str) -> int:

@@ -85,7 +85,14 @@ def test_words_are_expanded_and_then_translated():
     ]
 
 
-@pytest.mark.parametrize("container", [{}, {"command": []}, {"command": None}, {"args": ["train.py"]}])
+def test_a_program_may_stand_in_args_alone_as_for_an_image_without_entry_point():
+    assert words({"args": ["python", "train.py"]}) == [sys.executable, "train.py"]
+    assert words({"args": ["sh", "-c", "true"]}) == ["sh", "-c", "true"]
+
+
+@pytest.mark.parametrize(
+    "container", [{}, {"command": []}, {"command": None}, {"args": ["train.py"]}, {"args": ["--x"]}]
+)
 def test_the_entry_point_of_an_image_is_not_known_here(container):
     with pytest.raises(LaunchError, match=r"^worker-0: the container has no command") as refused:
         words(container)

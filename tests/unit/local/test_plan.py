@@ -55,6 +55,7 @@ def test_a_launch(tmp_path):
         "SHOAL_JOB": "train",
         "SHOAL_REPLICA": "worker-1",
         "SHOAL_ATTEMPT": "3",
+        "SHOAL_LEADER": "chief-0",
         "SHOAL_STRATEGY": "ParameterServer",
         "SHOAL_PROGRESS_FILE": str(plan.run.progress / "worker-1.3.jsonl"),
     }
