@@ -1,0 +1,36 @@
+"""PersistentVolumes that operators made for jobs which are gone.
+
+A volume belongs to no namespace, so no job can own it, and the garbage collector leaves it. They are few: looking for
+them now and then is enough, and needs no memory of what was deleted while nobody watched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import structlog
+
+from shoal.kubernetes.labels import OPERATOR, OPERATOR_NAME
+from shoal.kubernetes.operator.api import API, APIError, NotFoundError, UnreachableError
+from shoal.kubernetes.operator.kinds import VOLUMES
+from shoal.kubernetes.operator.owned_objects import JOB
+
+log = structlog.get_logger(__name__)
+
+
+async def delete_left_volumes(api: API, jobs: Collection[str], namespace: str | None) -> None:
+    """Delete the volumes of jobs whose uid is not among `jobs`; of `namespace` alone where one is given."""
+    try:
+        volumes, _ = await api.list(VOLUMES, None, f"{OPERATOR_NAME}={OPERATOR}")
+        for volume in volumes:
+            place, _, rest = volume.metadata.annotations.get(JOB, "").partition("/")
+            uid = rest.rpartition("/")[2]
+            if not uid or uid in jobs or (namespace is not None and place != namespace):
+                continue
+            try:
+                await api.delete(VOLUMES, None, volume.metadata.name, uid=volume.metadata.uid)
+            except NotFoundError:
+                continue
+    except (APIError, UnreachableError) as fault:
+        # An operator of one namespace may have no rights on volumes, and then makes none either.
+        log.info("cannot look for volumes that were left", fault=str(fault))
