@@ -1,0 +1,26 @@
+"""Run the fake kubelet: `python -m tests.cluster.fake_kubelet --kubeconfig FILE --nodes 3`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from pathlib import Path
+
+from tests.cluster.fake_kubelet.api import Api
+from tests.cluster.fake_kubelet.kubelet import FakeKubelet
+from tests.cluster.fake_kubelet.nodes import Node
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path, required=True)
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--capacity", type=json.loads, default={}, help='as in {"nvidia.com/gpu": "8"}')
+    chosen = parser.parse_args()
+    nodes = [Node(f"node-{number}", f"10.0.0.{number + 1}", chosen.capacity) for number in range(chosen.nodes)]
+    asyncio.run(FakeKubelet(Api(chosen.kubeconfig), nodes).run())
+
+
+if __name__ == "__main__":
+    main()
