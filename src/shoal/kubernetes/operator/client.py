@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import httpx2
@@ -59,7 +59,7 @@ MERGE = "application/merge-patch+json"
 class _Connections(ConnectionParams):
     """lightkube passes all fields on; with httpx's default of 20 idle connections, bursts would open new ones."""
 
-    limits: httpx2.Limits = CONNECTIONS
+    limits: httpx2.Limits = field(default_factory=lambda: CONNECTIONS)
 
 
 class _Page(View, Generic[V]):
