@@ -60,7 +60,8 @@ class Supply:
         wanted.writes += 1
         wanted.applied[each.kind, each.key] = each.digest
         wanted.group_removed = False
-        if store := self._watched.get(each.kind):
+        store = self._watched.get(each.kind)
+        if store is not None:
             store.wrote(made)
 
     async def _remove_group(self, wanted: Wanted) -> None:

@@ -82,10 +82,14 @@ def pod(
     return msgspec.convert(found, Pod)
 
 
-def job(version: int = 1, name: str = "train", status: dict[str, Any] | None = None, **spec: Any) -> Job:
+def job(
+    version: int = 1, name: str = "train", status: dict[str, Any] | None = None, restart: str = "ExitCode", **spec: Any
+) -> Job:
     template = {"spec": {"containers": [{"name": "tensorflow", "image": "example/train"}]}}
     roles = {key: spec.pop(key) for key in list(spec) if key[0].isupper()}
-    replicas = {kind: {"replicas": count, "template": template} for kind, count in roles.items()}
+    replicas = {
+        kind: {"replicas": count, "restartPolicy": restart, "template": template} for kind, count in roles.items()
+    }
     return msgspec.convert(
         {
             "apiVersion": "shoal.dev/v1",
