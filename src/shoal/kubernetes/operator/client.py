@@ -60,6 +60,7 @@ class _Connections(ConnectionParams):
     """lightkube passes all fields on; with httpx's default of 20 idle connections, bursts would open new ones."""
 
     limits: httpx2.Limits = field(default_factory=lambda: CONNECTIONS)
+    transport: Any = None  # typed for the synchronous client alone
 
 
 class _Page(View, Generic[V]):
@@ -92,9 +93,10 @@ class Client:
         config: SingleConfig,
         may_write: Callable[[], bool] = lambda: True,
         wrote: Callable[[str, str], None] = lambda verb, plural: None,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         timeout = httpx2.Timeout(READ_SECONDS, connect=5.0, pool=READ_SECONDS)
-        self._http = connect(config, _Connections(timeout=timeout))
+        self._http = connect(config, _Connections(timeout=timeout, transport=transport))
         self._may_write = may_write
         self._wrote = wrote
 

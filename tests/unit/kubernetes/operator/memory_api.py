@@ -67,7 +67,7 @@ class MemoryAPI:
             wanted = patch.get("metadata", {}).get("resourceVersion")
             if wanted is not None and wanted != object["metadata"]["resourceVersion"]:
                 raise ConflictError(409, "Conflict", "the object has been modified")
-            return self._store(kind, _merged(object, {key: part for key, part in patch.items() if key != "metadata"}))
+            return self._store(kind, merged(object, {key: part for key, part in patch.items() if key != "metadata"}))
 
     async def delete(
         self,
@@ -142,12 +142,17 @@ def _view(kind: Kind[Any], object: Object) -> Any:
     return msgspec.convert(deepcopy(object), kind.view)
 
 
-def _merged(object: Any, patch: Any) -> Any:
+def merged(object: Any, patch: Any) -> Any:
+    """What a server makes of a merge patch."""
     if not isinstance(patch, dict):
         return patch
-    known = object if isinstance(object, dict) else {}
-    merged = {**known, **{key: _merged(known.get(key), part) for key, part in patch.items()}}
-    return {key: part for key, part in merged.items() if patch.get(key, part) is not None}
+    result = dict(object) if isinstance(object, dict) else {}
+    for key, part in patch.items():
+        if part is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), part)
+    return result
 
 
 def steps(writes: list[str]) -> Iterator[str]:
