@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import urllib.error
 import urllib.request
 from contextlib import ExitStack, suppress
@@ -38,6 +39,8 @@ class NodeCluster:
         self._binaries = binaries
         self._wait = wait
         self._open = ExitStack()
+        self._programs: list[Program] = []
+        self._control_plane: ControlPlane | None = None
 
     def __enter__(self) -> NodeCluster:
         prepare_machine()
@@ -48,6 +51,7 @@ class NodeCluster:
             self.folder = folder.path
             group = ControlGroup()
             undo.callback(group.close)
+            undo.callback(self._bury)
             self.namespaces = Namespaces(self.folder, self._mounts(undo))
             undo.callback(self.namespaces.close)
             link = Link(self.namespaces, LINK, HERE, THERE)
@@ -58,6 +62,11 @@ class NodeCluster:
 
     def __exit__(self, kind: type[BaseException] | None, what: BaseException | None, at: TracebackType | None) -> None:
         self._open.close()
+
+    @property
+    def control_plane(self) -> ControlPlane:
+        assert self._control_plane, "the cluster was not started"
+        return self._control_plane
 
     @property
     def kubectl(self) -> Kubectl:
@@ -80,23 +89,36 @@ class NodeCluster:
     def restart_kubelet(self) -> None:
         """Stop the kubelet and start it again; pods go on meanwhile."""
         self.kubelet.stop()
-        self.kubelet = start_kubelet(*self._kubelet_arguments)
+        self.kubelet = self._started(start_kubelet(*self._kubelet_arguments))
         self.kubelet.wait_until(self._kubelet_answers, 60)
 
     def _start(self, cgroup: str) -> None:
         self.containerd = Containerd(self.folder, self.namespaces)
-        self.control_plane = ControlPlane(self.folder, self._binaries, THERE, within=self.namespaces.enter)
+        self._started(self.containerd.program)
+        self._control_plane = ControlPlane(self.folder, self._binaries, THERE, within=self.namespaces.enter)
         self.control_plane.start()
         self.containerd.wait(lambda: (self.folder / "run" / Path(SOCKET).name).exists())
         self.load(pause())
         self.load(busybox())
         self._kubelet_arguments = (self.folder, self._binaries, self.control_plane, self.namespaces, cgroup)
-        self.kubelet: Program = start_kubelet(*self._kubelet_arguments)
-        self.kube_proxy = start_kube_proxy(self.folder, self._binaries, self.control_plane, self.namespaces)
-        self.coredns = start_coredns(self.folder, self._binaries, self.control_plane, self.namespaces)
+        self.kubelet = self._started(start_kubelet(*self._kubelet_arguments))
+        parts = (self.folder, self._binaries, self.control_plane, self.namespaces)
+        self.kube_proxy = self._started(start_kube_proxy(*parts))
+        self.coredns = self._started(start_coredns(*parts))
         self.kubelet.wait_until(self._node_is_ready, 90, "ready with its node")
         self.kube_proxy.wait_until(lambda: _answers(f"http://{THERE}:10256/healthz"), 30)
         self.coredns.wait_until(lambda: _answers(f"http://{THERE}:8181/ready"), 30)
+
+    def _started(self, program: Program) -> Program:
+        self._programs.append(program)
+        return program
+
+    def _bury(self) -> None:
+        """Collect what ended with the namespaces."""
+        for each in self._programs:
+            each.kill()
+        if self._control_plane:
+            self._control_plane.stop()
 
     def _lock(self, undo: ExitStack) -> None:
         held = [try_lock(LOCK)]
@@ -106,6 +128,7 @@ class NodeCluster:
                 held[0] = try_lock(LOCK)
                 return held[0] is not None
 
+            print(f"waiting for the node-level cluster of process {LOCK.read_text().strip()} to end …", file=sys.stderr)
             try:
                 wait_until(free, self._wait)
             except ClusterError:

@@ -8,6 +8,7 @@ process, for the same end.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -65,9 +66,10 @@ class Namespaces:
 
     def close(self) -> None:
         """Take the namespaces down, and all that runs in them."""
-        self._outer.kill()
-        with suppress(FileNotFoundError):
-            self._ready.unlink()
+        # The first process dies last: the kernel ends and buries all others before it.
+        with suppress(ProcessLookupError):
+            os.kill(self.first, signal.SIGKILL)
+        self._outer.stop()
 
 
 class Link:
