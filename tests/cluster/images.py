@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,8 +18,6 @@ from typing import Any
 from tests.cluster.cache import cache_folder
 
 REGISTRY = "shoal.test"
-PAUSE = f"{REGISTRY}/pause:1"
-BUSYBOX = f"{REGISTRY}/busybox:1"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -68,34 +65,8 @@ class Image:
         manifest = {"schemaVersion": 2, "config": config, "layers": layers}
         described = _blob(archive, manifest, "application/vnd.oci.image.manifest.v1+json")
         described["annotations"] = {"io.containerd.image.name": self.name}
-        _add(archive, "index.json", json.dumps({"schemaVersion": 2, "manifests": [described]}).encode())
-        _add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
-
-
-def busybox(name: str = BUSYBOX, command: Sequence[str] = ("sh",)) -> Image:
-    """The smallest image with a shell: a static busybox."""
-    made = cache_folder() / "images" / "busybox.layer.tar"
-    program = Path("/usr/bin/busybox")
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as layer:
-        for folder, mode in (("bin", 0o755), ("tmp", 0o1777), ("etc", 0o755), ("root", 0o700), ("proc", 0o755)):
-            entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, mode
-            layer.addfile(entry)
-        _add(layer, "bin/busybox", program.read_bytes(), 0o755)
-        _add(layer, "etc/passwd", b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n")
-        for applet in os.popen("/usr/bin/busybox --list"):
-            if applet.strip() != "busybox":
-                link = tarfile.TarInfo(f"bin/{applet.strip()}")
-                link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-                layer.addfile(link)
-    _write_whole(made, content.getvalue())
-    return Image(name, [made], command)
-
-
-def pause() -> Image:
-    """What holds a pod's namespaces while its containers come and go."""
-    return busybox(PAUSE, ("sleep", "2147483647"))
+        add(archive, "index.json", json.dumps({"schemaVersion": 2, "manifests": [described]}).encode())
+        add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
 
 
 def layer_of(tree: Path, prefix: str = "", leave_out: Sequence[str] = ()) -> Path:
@@ -130,18 +101,12 @@ def sha256(path: Path) -> str:
 def _blob(archive: tarfile.TarFile, content: dict[str, Any], media: str) -> dict[str, Any]:
     data = json.dumps(content).encode()
     digest = hashlib.sha256(data).hexdigest()
-    _add(archive, f"blobs/sha256/{digest}", data)
+    add(archive, f"blobs/sha256/{digest}", data)
     return {"mediaType": media, "digest": f"sha256:{digest}", "size": len(data)}
 
 
-def _add(archive: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> None:
+def add(archive: tarfile.TarFile, name: str, data: bytes, mode: int = 0o644) -> None:
+    """Put a file of these bytes into an archive."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = len(data), mode
     archive.addfile(entry, io.BytesIO(data))
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    path.parent.mkdir(exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        file.write(data)
-    Path(file.name).replace(path)

@@ -13,7 +13,7 @@ import psutil
 
 from tests.cluster.api_level import CHECKOUT
 from tests.cluster.binaries import Binaries, binaries
-from tests.cluster.images import BUSYBOX
+from tests.cluster.busybox import BUSYBOX
 from tests.cluster.node_level.cluster import NodeCluster
 from tests.cluster.node_level.kubelet import KERNEL_SETTINGS
 from tests.cluster.pods import container, pod
@@ -85,7 +85,7 @@ def traces() -> dict[str, Any]:
     processes = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or [""]
-        if "containerd" in words[0] or words[0].startswith(ours) and "node-" in " ".join(words):
+        if "containerd" in words[0] or (words[0].startswith(ours) and "node-" in " ".join(words)):
             processes.append(" ".join(words))
     return {
         "processes": sorted(processes),
@@ -108,6 +108,6 @@ def kernel_settings() -> dict[str, str]:
 
 def _network(pid: int) -> str | None:
     try:
-        return os.readlink(f"/proc/{pid}/ns/net")
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
     except OSError:
         return None

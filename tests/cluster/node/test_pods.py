@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.images import BUSYBOX, Image, busybox, layer_of
+from tests.cluster.binaries import kubernetes_version
+from tests.cluster.busybox import BUSYBOX, busybox
+from tests.cluster.images import Image, layer_of
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.node_level.cluster import NodeCluster
 from tests.cluster.pods import container, pod
@@ -120,14 +122,12 @@ def test_a_headless_service_names_each_pod(namespace: Kubectl) -> None:
 
 
 def test_a_pod_reaches_the_api_server_with_its_own_account(namespace: Kubectl) -> None:
-    token = "/var/run/secrets/kubernetes.io/serviceaccount/token"
-    script = f"""
-    test -s {token} || exit 2
-    printf 'GET /version HTTP/1.0\\r\\nAuthorization: Bearer %s\\r\\n\\r\\n' "$(cat {token})" |
-      ssl_client -s 0 kubernetes.default.svc 2>&1 || nc -z -w 5 kubernetes.default.svc 443
-    """
+    script = (
+        "wget -O - https://kubernetes.default.svc/version && cat /var/run/secrets/kubernetes.io/serviceaccount/token"
+    )
     namespace.apply(shell("inside", script))
     namespace.wait_for("pod/inside", phase("Succeeded"))
+    assert kubernetes_version() in namespace("logs", "inside")
 
 
 def test_a_kubelet_that_restarts_leaves_its_pods_alone(node_cluster: NodeCluster, namespace: Kubectl) -> None:

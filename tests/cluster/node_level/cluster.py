@@ -11,10 +11,11 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.cluster.binaries import Binaries
+from tests.cluster.busybox import busybox, pause
 from tests.cluster.cache import RunFolder, try_lock
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ClusterError
-from tests.cluster.images import Image, busybox, pause
+from tests.cluster.images import Image
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.node_level.containerd import SOCKET, Containerd
 from tests.cluster.node_level.control_groups import ControlGroup

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cluster.images import PAUSE
+from tests.cluster.busybox import PAUSE
 from tests.cluster.node_level.namespaces import Namespaces
 from tests.cluster.programs import Program
 
