@@ -92,7 +92,7 @@ def test_a_service_leads_to_its_pod_by_name(namespace: Kubectl) -> None:
     }
     namespace.apply(shell("page", serve, ports=[port], readinessProbe=probe), service)
     namespace("wait", "--for=condition=Ready", "pod/page", "--timeout=30s")
-    script = "for try in 1 2 3 4 5 6 7 8 9 10; do wget -q -T 5 -O - http://page && exit 0; sleep 1; done; exit 1"
+    script = "for try in 1 2 3 4 5 6 7 8 9 10; do wget -q -O - http://page && exit 0; sleep 1; done; exit 1"
     namespace.apply(shell("asks", script))
     namespace.wait_for("pod/asks", phase("Succeeded"))
     assert namespace("logs", "asks").splitlines()[-1] == "found"
@@ -122,9 +122,9 @@ def test_a_headless_service_names_each_pod(namespace: Kubectl) -> None:
 
 
 def test_a_pod_reaches_the_api_server_with_its_own_account(namespace: Kubectl) -> None:
-    script = (
-        "wget -O - https://kubernetes.default.svc/version && cat /var/run/secrets/kubernetes.io/serviceaccount/token"
-    )
+    token = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    ask = 'wget -O - --header "Authorization: Bearer $(cat $TOKEN)" https://kubernetes.default.svc/version'
+    script = f"TOKEN={token}; test -s $TOKEN && {ask}"
     namespace.apply(shell("inside", script))
     namespace.wait_for("pod/inside", phase("Succeeded"))
     assert kubernetes_version() in namespace("logs", "inside")

@@ -129,7 +129,11 @@ class NodeCluster:
                 held[0] = try_lock(LOCK)
                 return held[0] is not None
 
-            print(f"waiting for the node-level cluster of process {LOCK.read_text().strip()} to end …", file=sys.stderr)
+            if (owner := LOCK.read_text().strip()) == str(os.getpid()):
+                raise ClusterError(
+                    "this process runs a node-level cluster already, and there can be only one a machine"
+                )
+            print(f"waiting for the node-level cluster of process {owner} to end …", file=sys.stderr)
             try:
                 wait_until(free, self._wait)
             except ClusterError:

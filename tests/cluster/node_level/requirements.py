@@ -19,6 +19,7 @@ NEEDED = {
     "/usr/sbin/runc": "runc",
     "/usr/lib/cni/ptp": "containernetworking-plugins",
     "/usr/sbin/iptables": "iptables",
+    "/usr/bin/busybox": "busybox-static",
     "/usr/sbin/debootstrap": "debootstrap",
     "/usr/bin/nsenter": "util-linux",
     "/usr/sbin/ip": "iproute2",
