@@ -10,6 +10,7 @@ import pytest
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.binaries import Binaries, binaries
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.node_level.cluster import NodeCluster
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +23,13 @@ def kubernetes() -> Binaries:
 def api_cluster(kubernetes: Binaries) -> Iterator[ApiCluster]:
     """A real API server, controllers and scheduler; its pods only pretend to run."""
     with ApiCluster(kubernetes, capacity={"nvidia.com/gpu": "8"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def node_cluster(kubernetes: Binaries) -> Iterator[NodeCluster]:
+    """A real node that runs containers; takes root."""
+    with NodeCluster(kubernetes) as cluster:
         yield cluster
 
 

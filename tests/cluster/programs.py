@@ -103,7 +103,11 @@ class Program:
         return process.pid
 
     def _last_words(self) -> str:
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+        text = self.log.read_text(errors="replace")
+        before, panic, stack = text.partition("panic: ")
+        if panic:
+            return panic + "\n".join(stack.splitlines()[:15])
+        return "\n".join(before.splitlines()[-15:])
 
 
 def stop_all(programs: Sequence[Program], grace: float = 5) -> None:

@@ -5,13 +5,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
@@ -23,8 +23,6 @@ import (
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
-
-	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
 var programs = map[string]func() int{
@@ -34,7 +32,7 @@ var programs = map[string]func() int{
 	"kube-proxy":              func() int { return cli.Run(proxy.NewProxyCommand()) },
 	"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
 	"kubectl":                 runKubectl,
-	"kubelet":                 runKubelet,
+	"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
 }
 
 func main() {
@@ -62,17 +60,11 @@ func runEtcd() int {
 	return 0
 }
 
-func runKubelet() int {
-	return cli.Run(kubelet.NewKubeletCommand(genericapiserver.SetupSignalContext()))
-}
-
 func runKubectl() int {
 	command := cmd.NewDefaultKubectlCommand()
 	command.SilenceErrors = true
-	if err := runWithoutLogFlags(command); err != nil {
+	if err := cli.RunNoErrOutput(command); err != nil {
 		util.CheckErr(err)
 	}
 	return 0
 }
-
-func runWithoutLogFlags(command *cobra.Command) error { return cli.RunNoErrOutput(command) }
