@@ -57,9 +57,10 @@ def install_crds(cluster: ApiCluster) -> None:
     wait_until(lambda: not going(), 30, "the end of the CRDs of an earlier test")
     kubectl("apply", "--server-side", "-f", str(CRDS))
     for group in ("shoal.dev", "kubeflow.org"):
-        kubectl.wait_for(f"crd/tfjobs.{group}", _established)
+        kubectl.wait_for(f"crd/tfjobs.{group}", established)
 
 
-def _established(crd: dict[str, Any]) -> bool:
+def established(crd: dict[str, Any]) -> bool:
+    """Whether objects of the kind may be written."""
     conditions = crd.get("status", {}).get("conditions") or []
     return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)

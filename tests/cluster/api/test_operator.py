@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api.operators import OperatorProcess, install_crds
+from tests.cluster.api.operators import OperatorProcess, established, install_crds
+from tests.cluster.api.test_manifests import pod_group
 from tests.cluster.api.tfjobs import (
     KIND,
     names,
@@ -34,6 +35,12 @@ def operator(api_cluster: ApiCluster) -> Iterator[OperatorProcess]:
     yield running
     running.program.stop()
     assert running.faults() == []
+
+
+@pytest.fixture(scope="module")
+def volcano(operator: OperatorProcess, api_cluster: ApiCluster) -> None:
+    api_cluster.kubectl.apply(pod_group())
+    api_cluster.kubectl.wait_for("crd/podgroups.scheduling.volcano.sh", established)
 
 
 @pytest.mark.parametrize("api", ["shoal.dev/v1", "kubeflow.org/v1"])
@@ -195,9 +202,34 @@ def test_a_deleted_job_leaves_nothing(namespace: Kubectl) -> None:
     wait_until(lambda: names(namespace, "persistentvolumeclaims") == {"gone-data"}, 10, "the claim")
     wait_until(lambda: len(names(namespace, "pods")) == 4, 10, "the pods")
     namespace("delete", f"{KIND}/gone", "--wait=false")
-    wait_until(lambda: not names(namespace, "pods,services,configmaps"), 30, "the end of all that it had")
-    # The claim is in use by pods until they are gone, and waits for the garbage collector then.
-    wait_until_nothing_is_left(namespace, 60)
+    # The garbage collector learns of new kinds, such as TFJob a moment ago, twice a minute.
+    wait_until_nothing_is_left(namespace, 90)
+
+
+def test_a_deleted_job_takes_its_nfs_volume_with_it(namespace: Kubectl) -> None:
+    storage = [{"name": "data", "mountPath": "/data", "nfs": {"server": "nfs.example", "path": "/export"}}]
+    volume = f"pv/{namespace.namespace}-shares-data"
+    namespace.apply(tfjob("shares", Worker=role(), storage=storage), tfjob("stays", Worker=role(), storage=storage))
+    namespace.wait_for("pvc/shares-data", lambda claim: claim["status"].get("phase") == "Bound")
+    assert namespace.exists(volume)
+    namespace("delete", f"{KIND}/shares", "--wait=false")
+    wait_until(lambda: not namespace.exists(volume), 40, "the end of the volume")
+    assert namespace.exists(f"pv/{namespace.namespace}-stays-data")
+    namespace("delete", f"{KIND}/stays", "--wait=false")
+    wait_until(lambda: not namespace.exists(f"pv/{namespace.namespace}-stays-data"), 40, "the end of the other")
+
+
+@pytest.mark.usefixtures("volcano")
+def test_a_gang_has_a_pod_group_as_long_as_it_runs(namespace: Kubectl) -> None:
+    gang = tfjob("gang", {"schedulingPolicy": {"queue": "night"}}, Worker=role(2, exit="0@1s"))
+    # No Volcano runs here; what its group is like is all that matters.
+    gang["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] = 2
+    namespace.apply(gang)
+    group = namespace.wait_for("podgroups.scheduling.volcano.sh/gang", lambda each: each["spec"])
+    assert group["spec"] == {"minMember": 2, "queue": "night"}
+    namespace.wait_for("pod/gang-worker-1", lambda pod: pod["spec"]["schedulerName"] == "volcano")
+    namespace("patch", f"{KIND}/gang", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
+    wait_until(lambda: not names(namespace, "podgroups,pods"), 20, "the end of the group")
 
 
 def test_a_job_of_the_same_name_waits_for_the_pods_of_the_first(namespace: Kubectl) -> None:

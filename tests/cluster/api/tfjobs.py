@@ -64,7 +64,7 @@ def names(namespace: Kubectl, kind: str) -> set[str]:
     return found - {"kube-root-ca.crt"}
 
 
-def wait_until_nothing_is_left(namespace: Kubectl, timeout: float = 30) -> None:
+def wait_until_nothing_is_left(namespace: Kubectl, timeout: float = 60) -> None:
     def left() -> set[str]:
         return names(namespace, "pods,services,configmaps,persistentvolumeclaims")
 

@@ -31,6 +31,7 @@ RESYNC_SECONDS = 600.0
 """How often every job is looked at although nothing was heard of it."""
 
 SHORTEST_TIMER_SECONDS = 0.05
+VOLUME_SECONDS = 3.0
 
 PODS_PER_SECOND = 1000
 LONGEST_GATHERING_SECONDS = 1.0
@@ -69,6 +70,7 @@ class Controller:
             Reflector(api, CONFIG_MAPS, self.caches.config_maps, namespace, selector),
         ]
         self._stopping = asyncio.Event()
+        self._volumes_left = asyncio.Event()
         metrics.queue_depth.set_function(lambda: self.queue.depth)
 
     async def run(self) -> None:
@@ -84,7 +86,7 @@ class Controller:
                 self.queue.add(key_of(job))
             self.ready = True
             log.info("ready", jobs=len(self.caches.all_jobs()), pods=len(self.caches.pods))
-            running.append(tasks.create_task(self._resync()))
+            running += [tasks.create_task(self._resync()), tasks.create_task(self._clean_volumes())]
             workers = [tasks.create_task(self._work()) for _ in range(self._workers)]
             await self._stopping.wait()
             self.queue.close()
@@ -109,6 +111,7 @@ class Controller:
     def _on_job(self, before: Job | None, after: Job | None) -> None:
         if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
             self._reconciler.forget(before)
+            self._volumes_left.set()
             if read_status(before).condition(ConditionType.CREATED):
                 self._metrics.count(self._metrics.jobs_deleted, before.metadata.namespace)
         if after is not None:
@@ -128,15 +131,21 @@ class Controller:
 
     async def _resync(self) -> None:
         while True:
-            known = {job.metadata.uid for job in self.caches.all_jobs()}
-            await delete_left_volumes(self._api, known, self._namespace)
             for reflector in (*self._jobs, *self._owned):
                 self._metrics.lists.labels(resource=reflector.kind.plural).set(reflector.lists)
             self._metrics.objects.labels(resource="pods").set(len(self.caches.pods))
-            self._metrics.objects.labels(resource="tfjobs").set(len(known))
+            self._metrics.objects.labels(resource="tfjobs").set(len(self.caches.all_jobs()))
             await asyncio.sleep(RESYNC_SECONDS * random.uniform(0.8, 1.2))
             for job in self.caches.all_jobs():
                 self.queue.add(key_of(job))
+
+    async def _clean_volumes(self) -> None:
+        """At the start, and some seconds after jobs were deleted: many are often deleted at once."""
+        while True:
+            await delete_left_volumes(self._api, self.caches, self._namespace)
+            await self._volumes_left.wait()
+            await asyncio.sleep(VOLUME_SECONDS)
+            self._volumes_left.clear()
 
     # --- looking at it ----------------------------------------------------------------------------
 
