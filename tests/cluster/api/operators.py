@@ -12,17 +12,27 @@ from tests.cluster.api_level import ApiCluster
 from tests.cluster.programs import Program
 from tests.cluster.waiting import wait_until
 
-CRDS = Path(__file__).parents[3] / "charts" / "shoal" / "crds"
+CHART = Path(__file__).parents[3] / "charts" / "shoal"
+CRDS = CHART / "crds"
+ROLE = CHART / "templates" / "operator-role.yaml"
 COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "operator"]
 
 
 class OperatorProcess:
     """One operator; its log is read for the port that it serves on."""
 
-    def __init__(self, cluster: ApiCluster, name: str, *options: str) -> None:
+    def __init__(self, cluster: ApiCluster, name: str, *options: str, kubeconfig: Path | None = None) -> None:
+        """As the administrator, unless `kubeconfig` names somebody else."""
         self._log = cluster.folder / f"operator-{name}.log"
         self._began = self._log.stat().st_size if self._log.exists() else 0
-        connection = ["--kubeconfig", str(cluster.kubeconfig), "--metrics-port", "0", "--log-level", "debug"]
+        connection = [
+            "--kubeconfig",
+            str(kubeconfig or cluster.kubeconfig),
+            "--metrics-port",
+            "0",
+            "--log-level",
+            "debug",
+        ]
         self.program = Program(f"operator {name}", [*COMMAND, *connection, *options], self._log)
 
     def wait_until_ready(self, timeout: float = 30) -> OperatorProcess:
@@ -58,6 +68,22 @@ def install_crds(cluster: ApiCluster) -> None:
     kubectl("apply", "--server-side", "-f", str(CRDS))
     for group in ("shoal.dev", "kubeflow.org"):
         kubectl.wait_for(f"crd/tfjobs.{group}", established)
+
+
+def give_rights(cluster: ApiCluster) -> Path:
+    """The kubeconfig of a user that has the operator's role alone."""
+    cluster.kubectl("apply", "--server-side", "-f", str(ROLE))
+    about = {"apiGroup": "rbac.authorization.k8s.io"}
+    cluster.kubectl.apply(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "shoal-operator"},
+            "roleRef": {**about, "kind": "ClusterRole", "name": "shoal-operator"},
+            "subjects": [{**about, "kind": "User", "name": "shoal-operator"}],
+        }
+    )
+    return cluster.control_plane.identity("shoal-operator")
 
 
 def established(crd: dict[str, Any]) -> bool:
