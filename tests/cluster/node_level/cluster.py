@@ -85,7 +85,7 @@ class NodeCluster:
 
     def load(self, image: Image) -> None:
         """Put an image into the node; pods name it as `image.name`, with imagePullPolicy: Never or IfNotPresent."""
-        self.containerd.load(image.archive())
+        self.containerd.load(image)
 
     def restart_kubelet(self) -> None:
         """Stop the kubelet and start it again; pods go on meanwhile."""
