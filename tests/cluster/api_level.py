@@ -22,7 +22,7 @@ from tests.cluster.errors import ClusterError
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.programs import Program
 
-PORTS = (2379, 2380, 6443, 10257, 10259)
+PORTS = (2379, 2380, 6443, 10250, 10257, 10259)
 CHECKOUT = Path(__file__).parents[2]
 
 
@@ -63,7 +63,10 @@ class ApiCluster:
         return self.control_plane.kubeconfig
 
     def _start_fake_kubelet(self) -> Program:
-        options = [f"--kubeconfig={self.kubeconfig}", f"--nodes={self._nodes}"]
+        address = self.control_plane.address
+        certificate = self.control_plane.authority.issue("fake-kubelet", hosts=[address])
+        options = [f"--kubeconfig={self.kubeconfig}", f"--nodes={self._nodes}", f"--address={address}"]
+        options += [f"--cert={certificate.cert}", f"--key={certificate.key}"]
         return Program(
             "fake kubelet",
             [sys.executable, "-m", "tests.cluster.fake_kubelet", *options, "--capacity", json.dumps(self._capacity)],

@@ -19,8 +19,10 @@ from pathlib import Path
 
 from tests.cluster.cache import cache_folder, locked
 from tests.cluster.errors import ClusterError
+from tests.cluster.programs import tool
 
 TOOLS = Path(__file__).parent / "tools"
+FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath")
 PROGRAMS = (
     "etcd",
     "kube-apiserver",
@@ -75,8 +77,9 @@ def _build(go: str, ready: Path) -> None:
     flags = f"-s -w -X {stamp}Version={version} -X {stamp}Major={major} -X {stamp}Minor={minor}"
     building = Path(tempfile.mkdtemp(prefix="building-", dir=ready.parent))
     try:
-        # One call for all: packages that the programs share are compiled once.
-        command = [go, "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", flags]
+        # One call for all: packages that the programs share are compiled once. It ends with whoever waits for it.
+        together = [tool("setpriv", "util-linux"), "--pdeathsig", "TERM", "--"]
+        command = [*together, go, "build", *FLAGS, "-ldflags", flags]
         built = subprocess.run(
             [*command, "-o", f"{building}/", "./kubernetes", "./coredns"],
             cwd=TOOLS,
@@ -103,8 +106,8 @@ def _build(go: str, ready: Path) -> None:
 def _hash(go: str) -> str:
     """What the programs are built from: sources, versions, compiler."""
     compiler = subprocess.run([go, "version"], cwd=TOOLS, capture_output=True, text=True, check=True).stdout
-    total = hashlib.sha256(compiler.encode())
-    for path in [Path(__file__), *sorted(TOOLS.rglob("*"))]:
+    total = hashlib.sha256(f"{FLAGS} {compiler}".encode())
+    for path in sorted(TOOLS.rglob("*")):
         if path.is_file():
             total.update(path.name.encode() + b"\0" + path.read_bytes())
     return total.hexdigest()[:16]

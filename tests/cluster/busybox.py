@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import subprocess
 import tarfile
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.cluster.cache import cache_folder
-from tests.cluster.images import REGISTRY, Image, add
+from tests.cluster.cache import scratch_file
+from tests.cluster.images import REGISTRY, Image, add, layers_folder
 
 BUSYBOX = f"{REGISTRY}/busybox:1"
 PAUSE = f"{REGISTRY}/pause:1"
@@ -23,11 +22,10 @@ USERS = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/s
 
 def busybox(name: str = BUSYBOX, command: Sequence[str] = ("sh",)) -> Image:
     """An image of busybox and nothing else."""
-    images = cache_folder() / "images"
-    images.mkdir(exist_ok=True)
-    layer = images / "busybox.layer.tar"
-    if not layer.exists() or layer.stat().st_mtime < PROGRAM.stat().st_ctime:
-        making = Path(tempfile.mkstemp(dir=images)[1])
+    folder = layers_folder()
+    layer = folder / f"busybox-{PROGRAM.stat().st_ctime_ns}.layer.tar"
+    if not layer.exists():
+        making = scratch_file(folder)
         _write_layer(making)
         making.rename(layer)
     return Image(name, [layer], command)

@@ -26,6 +26,13 @@ def cache_folder() -> Path:
     return folder
 
 
+def scratch_file(folder: Path) -> Path:
+    """A new, empty file in `folder`, to be renamed when it is whole."""
+    file, name = tempfile.mkstemp(prefix="making-", dir=folder)
+    os.close(file)
+    return Path(name)
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock that other processes respect; wait for it as long as it takes."""

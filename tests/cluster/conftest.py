@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,14 @@ from tests.cluster.api_level import ApiCluster
 from tests.cluster.binaries import Binaries, binaries
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.node_level.cluster import NodeCluster
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Build what is missing before the first test, whose time-out it would exceed."""
+    here = Path(__file__).parent
+    if not session.config.option.collectonly and any(here in item.path.parents for item in session.items):
+        binaries()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """Container images made without a registry and without a builder: folder trees packed as an OCI archive.
 
-What is made is kept in the cache under the hash of its content.
+Layers are kept in the cache, those of trees under the hash of their content.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ import hashlib
 import io
 import json
 import tarfile
-import tempfile
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from tests.cluster.cache import cache_folder
+from tests.cluster.cache import cache_folder, scratch_file
 
 REGISTRY = "shoal.test"
+KEPT_UNUSED = 14 * 24 * 3600.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -31,19 +33,10 @@ class Image:
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
 
-    def archive(self) -> Path:
-        """The image as an OCI archive that `ctr images import` reads; made when the cache has none."""
-        configuration = self._configuration()
-        names = [sha256(each) for each in self.layers]
-        content = hashlib.sha256(json.dumps([self.name, configuration, names]).encode()).hexdigest()
-        made = cache_folder() / "images" / f"{content[:16]}.tar"
-        if not made.exists():
-            made.parent.mkdir(exist_ok=True)
-            making = Path(tempfile.mkstemp(dir=made.parent)[1])
-            with tarfile.open(making, mode="w") as archive:
-                self._write(archive, configuration, names)
-            making.replace(made)
-        return made
+    def write(self, stream: IO[bytes]) -> None:
+        """Write the image as an OCI archive, as `ctr images import` reads it."""
+        with tarfile.open(fileobj=stream, mode="w|") as archive:
+            self._write(archive, self._configuration(), [digest(each) for each in self.layers])
 
     def _configuration(self) -> dict[str, Any]:
         environment = {"PATH": PATH, **self.environment}
@@ -56,10 +49,10 @@ class Image:
 
     def _write(self, archive: tarfile.TarFile, configuration: dict[str, Any], digests: Sequence[str]) -> None:
         layers = []
-        for path, digest in zip(self.layers, digests, strict=True):
-            archive.add(path, f"blobs/sha256/{digest}")
+        for path, name in zip(self.layers, digests, strict=True):
+            archive.add(path, f"blobs/sha256/{name}")
             media = "application/vnd.oci.image.layer.v1.tar"
-            layers.append({"mediaType": media, "digest": f"sha256:{digest}", "size": path.stat().st_size})
+            layers.append({"mediaType": media, "digest": f"sha256:{name}", "size": path.stat().st_size})
         root = {"type": "layers", "diff_ids": [each["digest"] for each in layers]}
         config = _blob(archive, {**configuration, "rootfs": root}, "application/vnd.oci.image.config.v1+json")
         manifest = {"schemaVersion": 2, "config": config, "layers": layers}
@@ -69,13 +62,20 @@ class Image:
         add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')
 
 
+def layers_folder() -> Path:
+    """Where layers are kept."""
+    folder = cache_folder() / "images"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def layer_of(tree: Path, prefix: str = "", leave_out: Sequence[str] = ()) -> Path:
     """A folder tree as a layer, placed under `prefix` in the image, without the names in `leave_out`.
 
     Owners become root and times are dropped, so that the same files make the same layer.
     """
-    made = cache_folder() / "images"
-    made.mkdir(exist_ok=True)
+    folder = layers_folder()
+    _forget_unused(folder)
 
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
         if Path(entry.name).name in leave_out:
@@ -84,18 +84,37 @@ def layer_of(tree: Path, prefix: str = "", leave_out: Sequence[str] = ()) -> Pat
         entry.uname = entry.gname = ""
         return entry
 
-    with tempfile.NamedTemporaryFile(dir=made, delete=False) as file, tarfile.open(fileobj=file, mode="w") as layer:
+    making = scratch_file(folder)
+    with tarfile.open(making, mode="w") as layer:
         for each in sorted(tree.iterdir()):
             layer.add(each, f"{prefix}/{each.name}".lstrip("/"), filter=plain)
-    path = made / f"{sha256(Path(file.name))[:16]}.layer.tar"
-    Path(file.name).replace(path)
-    return path
+    return making.replace(folder / f"{_sha256(making)[:16]}.layer.tar")
 
 
-def sha256(path: Path) -> str:
-    """The hash of a file's content."""
+def digest(layer: Path) -> str:
+    """The hash of a layer's content. It is kept beside the layer, which may have a gigabyte and never changes."""
+    kept = layer.with_name(f"{layer.name}.sha256")
+    if not kept.exists():
+        making = scratch_file(layer.parent)
+        making.write_text(_sha256(layer))
+        making.rename(kept)
+    # What is in use is not forgotten.
+    layer.touch()
+    return kept.read_text()
+
+
+def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _forget_unused(folder: Path) -> None:
+    """Remove layers that no test has used for long: each change of a tree makes a new one."""
+    for layer in folder.glob("*.layer.tar"):
+        with suppress(FileNotFoundError):
+            if time.time() - layer.stat().st_mtime > KEPT_UNUSED:
+                layer.with_name(f"{layer.name}.sha256").unlink(missing_ok=True)
+                layer.unlink()
 
 
 def _blob(archive: tarfile.TarFile, content: dict[str, Any], media: str) -> dict[str, Any]:

@@ -14,9 +14,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.cluster.cache import cache_folder, locked
+from tests.cluster.cache import locked
 from tests.cluster.errors import ClusterError
-from tests.cluster.images import REGISTRY, Image, layer_of
+from tests.cluster.images import REGISTRY, Image, layer_of, layers_folder
 from tests.cluster.programs import tool
 
 # Debian 12, whatever the machine runs: its Python is one that TensorFlow has wheels for.
@@ -49,7 +49,7 @@ def python_image(
 
 
 def _system_layer() -> Path:
-    kept = cache_folder() / "images" / f"debian-{SUITE}-{_hash(INCLUDE, NOT_NEEDED)}.layer.tar"
+    kept = layers_folder() / f"debian-{SUITE}-{_hash(INCLUDE, NOT_NEEDED)}.layer.tar"
     with locked(kept.parent / "debian.lock"):
         if not kept.exists():
             with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
@@ -76,7 +76,7 @@ def _debootstrap(root: Path) -> None:
 
 
 def _packages_layer(requirements: Sequence[str]) -> Path:
-    kept = cache_folder() / "images" / f"python-{_hash(sorted(requirements), NOT_NEEDED_OF_PACKAGES)}.layer.tar"
+    kept = layers_folder() / f"python-{_hash(sorted(requirements), NOT_NEEDED_OF_PACKAGES)}.layer.tar"
     with locked(kept.parent / "packages.lock"):
         if not kept.exists():
             with tempfile.TemporaryDirectory(dir=kept.parent) as folder:

@@ -148,6 +148,13 @@ def test_a_silent_node_tells_no_news(namespace: Kubectl) -> None:
     namespace.wait_for("pod/lost", phase("Running"))
 
 
+def test_logs_are_what_the_annotation_says(namespace: Kubectl) -> None:
+    namespace.apply(fake_pod("speaks", log="step 1\nstep 2\n"))
+    namespace.wait_for("pod/speaks", phase("Running"))
+    assert namespace("logs", "speaks") == "step 1\nstep 2\n"
+    assert namespace("logs", "speaks", "--tail=1") == "step 2\n"
+
+
 def test_a_wrong_annotation_is_named(namespace: Kubectl) -> None:
     namespace.apply(fake_pod("typo", exit="oops"))
     found = namespace.wait_for("pod/typo", lambda each: each["status"].get("containerStatuses"))

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
@@ -34,6 +35,14 @@ class FakeKubelet:
             tasks.create_task(self._watch_nodes())
             tasks.create_task(self._watch_pods())
 
+    def annotations(self, namespace: str, name: str) -> Mapping[str, str] | None:
+        """The annotations of a pod that is here, as last seen."""
+        for each in self._tended.values():
+            metadata = each.manifest["metadata"]
+            if (metadata["namespace"], metadata["name"]) == (namespace, name):
+                return metadata.get("annotations") or {}
+        return None
+
     async def _watch_nodes(self) -> None:
         async for there, manifest in self._api.watch("/api/v1/nodes"):
             if there and (node := self._nodes.get(manifest["metadata"]["name"])):
@@ -53,6 +62,7 @@ class FakeKubelet:
                     tended.task.cancel()
                     del self._tended[uid]
             elif tended:
+                tended.manifest = manifest
                 tended.pod.read(manifest, time.time())
                 tended.changed.set()
             elif node and manifest["status"].get("phase") == "Pending":
@@ -74,7 +84,7 @@ class _Tended:
     def __init__(self, api: Api, node: Node, manifest: dict[str, Any], ip: str) -> None:
         self._api = api
         self._node = node
-        self._manifest = manifest
+        self.manifest = manifest
         self.pod = Pod(manifest, ip, node.ip, time.time())
         self.changed = asyncio.Event()
         self.task = asyncio.create_task(self._tend())
@@ -88,7 +98,7 @@ class _Tended:
                 if not self._node.silent:
                     told = await self._tell(told)
                     if self.pod.deleted_at is not None and self.pod.ended:
-                        await self.forget(self._api, self._manifest)
+                        await self.forget(self._api, self.manifest)
             except httpx2.HTTPStatusError as fault:
                 if fault.response.status_code in (404, 409):
                     return
@@ -107,8 +117,8 @@ class _Tended:
         status = self.pod.status(time.time())
         if status == told:
             return told
-        uid = self._manifest["metadata"]["uid"]
-        await self._api.patch(f"{_path(self._manifest)}/status", {"metadata": {"uid": uid}, "status": status})
+        uid = self.manifest["metadata"]["uid"]
+        await self._api.patch(f"{_path(self.manifest)}/status", {"metadata": {"uid": uid}, "status": status})
         return status
 
     @staticmethod

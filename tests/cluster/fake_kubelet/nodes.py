@@ -14,16 +14,21 @@ from tests.cluster.fake_kubelet.api import AGAIN_AFTER, Api
 from tests.cluster.fake_kubelet.container import timestamp
 from tests.cluster.fake_kubelet.script import SILENT
 
+PORT = 10250
 RENEW_EVERY = 10.0
 CAPACITY = {"cpu": "1000", "memory": "4Ti", "pods": "2000", "ephemeral-storage": "100Ti"}
 
 
 @dataclass
 class Node:
-    """One node; `silent` when a test has its kubelet vanish."""
+    """One node. `ip` is what its pods report, `address` where the API server reaches its kubelet.
+
+    It is `silent` when a test has its kubelet vanish.
+    """
 
     name: str
     ip: str
+    address: str
     capacity: dict[str, str] = field(default_factory=dict)
     silent: bool = False
 
@@ -75,11 +80,12 @@ class Node:
         return {
             "capacity": capacity,
             "allocatable": capacity,
-            "addresses": [{"type": "InternalIP", "address": self.ip}, {"type": "Hostname", "address": self.name}],
+            "addresses": [{"type": "InternalIP", "address": self.address}, {"type": "Hostname", "address": self.name}],
             "conditions": [
                 {"type": kind, "status": status, "reason": reason, "lastHeartbeatTime": now}
                 for kind, status, reason in conditions
             ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": PORT}},
             "nodeInfo": {
                 **dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage"), "fake"),
                 "containerRuntimeVersion": "fake://1",

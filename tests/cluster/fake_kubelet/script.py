@@ -1,4 +1,4 @@
-"""What a pod is to do, as its annotations say.
+r"""What a pod is to do, as its annotations say.
 
     fake-kubelet.shoal.dev/exit: "137:OOMKilled@2s"    the first container ends 2 s after its start, each time
     fake-kubelet.shoal.dev/exit: "1@1s, 0@500ms"       its first run fails, the second and all later ones succeed
@@ -6,6 +6,7 @@
     fake-kubelet.shoal.dev/exit.NAME: "0@0s"           the same for the container NAME (an init container succeeds at
                                                        once unless it is told otherwise)
     fake-kubelet.shoal.dev/message: "Traceback …"      the termination message of runs that fail
+    fake-kubelet.shoal.dev/log: "step 1\nstep 2\n"      what `kubectl logs` shows; log.NAME is that of one container
     fake-kubelet.shoal.dev/ready-after: "2s"           when a running container becomes ready
     fake-kubelet.shoal.dev/stop: "0@1s"                how a container ends when its pod is deleted (143 at once)
     fake-kubelet.shoal.dev/evict-after: "3s"           the pod is evicted for want of memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import Any
 
@@ -138,6 +139,21 @@ def test_a_kubelet_that_restarts_leaves_its_pods_alone(node_cluster: NodeCluster
     namespace.wait_for("pod/later", phase("Succeeded"), timeout=60)
     after = namespace.json("get", "pod/endures")["status"]["containerStatuses"][0]
     assert (after["containerID"], after["restartCount"]) == (before["containerID"], 0)
+
+
+def test_a_pod_reaches_a_program_of_the_machine(node_cluster: NodeCluster, namespace: Kubectl) -> None:
+    with socket.create_server((node_cluster.host_address, 0)) as server:
+        port = server.getsockname()[1]
+        namespace.apply(shell("calls", f"echo hello | nc {node_cluster.host_address} {port}"))
+        server.settimeout(30)
+        connection, _ = server.accept()
+        with connection:
+            assert connection.recv(100) == b"hello\n"
+
+
+def test_device_plugins_find_the_kubelet(node_cluster: NodeCluster) -> None:
+    with socket.socket(socket.AF_UNIX) as plugin:
+        plugin.connect(str(node_cluster.device_plugins / "kubelet.sock"))
 
 
 def test_an_image_is_made_of_a_folder(node_cluster: NodeCluster, namespace: Kubectl, tmp_path: Any) -> None:

@@ -83,9 +83,14 @@ class NodeCluster:
         """The folder that pods and the kubelet see as /var/lib/kubelet/device-plugins."""
         return self.folder / "kubelet" / "device-plugins"
 
+    @property
+    def host_address(self) -> str:
+        """Where the API server and pods reach programs of this machine, such as a test's webhook."""
+        return HERE
+
     def load(self, image: Image) -> None:
         """Put an image into the node; pods name it as `image.name`, with imagePullPolicy: Never or IfNotPresent."""
-        self.containerd.load(image.archive())
+        self.containerd.load(image)
 
     def restart_kubelet(self) -> None:
         """Stop the kubelet and start it again; pods go on meanwhile."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from tests.cluster.busybox import PAUSE
+from tests.cluster.errors import ClusterError
+from tests.cluster.images import Image
 from tests.cluster.node_level.namespaces import Namespaces
 from tests.cluster.programs import Program
 
@@ -66,6 +70,19 @@ class Containerd:
         """Wait until it answers and `within()` holds."""
         self.program.wait_until(within, 30)
 
-    def load(self, archive: Path) -> None:
-        """Import the images of an archive for the kubelet to use."""
-        self._namespaces.run("ctr", "--namespace=k8s.io", "images", "import", "--all-platforms", str(archive))
+    def load(self, image: Image) -> None:
+        """Put an image where the kubelet finds it."""
+        command = ["ctr", "--namespace=k8s.io", "images", "import", "--all-platforms", "-"]
+        importing = subprocess.Popen(
+            [*self._namespaces.enter, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        assert importing.stdin is not None
+        # When it ends early, what it says of that is worth more than the broken pipe.
+        with suppress(BrokenPipeError):
+            image.write(importing.stdin)
+        _, said = importing.communicate()
+        if importing.returncode != 0:
+            raise ClusterError(f"{' '.join(command)} refused {image.name}: {said.decode().strip()}")

@@ -86,8 +86,11 @@ class Link:
         run([ip, "link", "set", name, "up"])
         namespaces.run(ip, "address", "add", f"{there}/30", "dev", "eth0")
         namespaces.run(ip, "link", "set", "eth0", "up")
-        # Pods and Services reach nothing outside, yet the kernel wants a route before it looks at iptables.
+        # The kernel wants a route even for addresses of Services, before it looks at iptables.
         namespaces.run(ip, "route", "add", "default", "via", here)
+        # The machine knows no way back to a pod, only to this link.
+        iptables = tool("iptables", "iptables")
+        namespaces.run(iptables, "-t", "nat", "-A", "POSTROUTING", "-o", "eth0", "-j", "MASQUERADE")
 
     def close(self) -> None:
         """Remove both ends; the kernel would, too, but in its own time."""
