@@ -1,8 +1,8 @@
 """The few fields of Kubernetes' objects that the operator reads.
 
-A pod is some kilobytes of JSON, of which a tenth matters here. Decoding into these structs takes a sixth of the time and
-an eighth of the memory that whole objects take, and what is not declared is never written back by mistake: the operator
-only creates, applies and patches.
+A pod is some kilobytes of JSON, of which a tenth matters here. Decoding into these structs takes a sixth of the time
+and an eighth of the memory that whole objects take, and what is not declared is never written back by mistake: the
+operator only creates, applies and patches.
 """
 
 from __future__ import annotations
