@@ -196,6 +196,20 @@ def test_deadline_and_time_to_live_fire_on_time(namespace: Kubectl) -> None:
     wait_until_nothing_is_left(namespace)
 
 
+def test_a_job_that_logs_nothing_is_restarted_and_one_that_does_is_not(namespace: Kubectl) -> None:
+    policy = {"stallTimeoutSeconds": 2}
+    silent = role(log="2026-01-01T00:00:00.123456789Z step 1")
+    namespace.apply(
+        tfjob("silent", policy, Worker=silent),
+        tfjob("busy", policy, Worker=role(log="2099-01-01T00:00:00.123456789Z step 1", exit="0@5s")),
+        tfjob("lost", policy, Worker=role(log="unable to retrieve container logs", exit="0@5s")),
+    )
+    wait_for_attempt(namespace, "silent-worker-0", 1)
+    assert namespace.json("get", f"{KIND}/silent")["status"]["firstFailure"]["cause"] == "Stalled"
+    for name in ("busy", "lost"):
+        assert "retries" not in wait_for_phase(namespace, name, "Succeeded")["status"]
+
+
 def test_a_deleted_job_leaves_nothing(namespace: Kubectl) -> None:
     storage = [{"name": "data", "mountPath": "/data", "size": "1Gi"}]
     namespace.apply(tfjob("gone", Chief=role(), PS=role(), Worker=role(2), storage=storage))
@@ -208,23 +222,21 @@ def test_a_deleted_job_leaves_nothing(namespace: Kubectl) -> None:
 
 def test_a_deleted_job_takes_its_nfs_volume_with_it(namespace: Kubectl) -> None:
     storage = [{"name": "data", "mountPath": "/data", "nfs": {"server": "nfs.example", "path": "/export"}}]
-    volume = f"pv/{namespace.namespace}-shares-data"
-    namespace.apply(tfjob("shares", Worker=role(), storage=storage), tfjob("stays", Worker=role(), storage=storage))
+    namespace.apply(*(tfjob(name, Worker=role(), storage=storage) for name in ("shares", "stays")))
     namespace.wait_for("pvc/shares-data", lambda claim: claim["status"].get("phase") == "Bound")
-    assert namespace.exists(volume)
+    shares, stays = (f"pv/{namespace.namespace}-{name}-data" for name in ("shares", "stays"))
+    assert namespace.exists(shares)
     namespace("delete", f"{KIND}/shares", "--wait=false")
-    wait_until(lambda: not namespace.exists(volume), 40, "the end of the volume")
-    assert namespace.exists(f"pv/{namespace.namespace}-stays-data")
+    wait_until(lambda: not namespace.exists(shares), 40, "the end of the volume")
+    assert namespace.exists(stays)
     namespace("delete", f"{KIND}/stays", "--wait=false")
-    wait_until(lambda: not namespace.exists(f"pv/{namespace.namespace}-stays-data"), 40, "the end of the other")
+    wait_until(lambda: not namespace.exists(stays), 40, "the end of the other")
 
 
 @pytest.mark.usefixtures("volcano")
 def test_a_gang_has_a_pod_group_as_long_as_it_runs(namespace: Kubectl) -> None:
-    gang = tfjob("gang", {"schedulingPolicy": {"queue": "night"}}, Worker=role(2, exit="0@1s"))
-    # No Volcano runs here; what its group is like is all that matters.
-    gang["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] = 2
-    namespace.apply(gang)
+    # No Volcano runs here: its scheduler would have to place the pods.
+    namespace.apply(tfjob("gang", {"schedulingPolicy": {"queue": "night", "minAvailable": 2}}, Worker=role(2)))
     group = namespace.wait_for("podgroups.scheduling.volcano.sh/gang", lambda each: each["spec"])
     assert group["spec"] == {"minMember": 2, "queue": "night"}
     namespace.wait_for("pod/gang-worker-1", lambda pod: pod["spec"]["schedulerName"] == "volcano")

@@ -57,4 +57,9 @@ class LogActivity:
             log.warning("cannot read a log", pod=about.name, namespace=about.namespace, fault=str(fault))
             return now
         stamp = line.split(" ", 1)[0].strip()
-        return datetime.fromisoformat(stamp).timestamp() if stamp else 0.0
+        try:
+            return datetime.fromisoformat(stamp).timestamp() if stamp else 0.0
+        except ValueError:
+            # A kubelet that has lost the log says so in the log's place.
+            log.warning("a log says no time", pod=about.name, namespace=about.namespace, line=line[:200])
+            return now
