@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-integration lint format mutants bench clean
+.PHONY: help setup demo test test-integration test-cluster cluster-up cluster-down lint format mutants bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,16 @@ test: $(SETUP) ## The fast tests: rules, commands and supervision, without Tenso
 
 test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault
 	$(PYTEST) tests/integration
+
+test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
+	$(PYTEST) tests/cluster/api
+	$(PYTEST) tests/cluster/node
+
+cluster-up: $(SETUP) ## Start a Kubernetes to work with: LEVEL=node (root, runs containers) or api
+	$(BIN)/python -m tests.cluster up $(if $(LEVEL),--level $(LEVEL))
+
+cluster-down: $(SETUP) ## Stop it
+	$(BIN)/python -m tests.cluster down
 
 lint: $(SETUP) ## Style, types, and the arrows between rooms
 	$(BIN)/ruff check .

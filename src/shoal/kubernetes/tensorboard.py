@@ -10,6 +10,7 @@ from shoal.resources import TFJob
 
 IMAGE = "tensorflow/tensorflow:2.21.0"
 PORT = 6006
+COMPONENT = "app.kubernetes.io/component"
 
 
 def tensorboard(job: TFJob) -> list[Object]:
@@ -18,7 +19,7 @@ def tensorboard(job: TFJob) -> list[Object]:
     if board is None:
         return []
     name = object_name(job, "tensorboard")
-    labels = {**job_labels(job), "app.kubernetes.io/component": "tensorboard"}
+    labels = {**job_labels(job), COMPONENT: "tensorboard"}
     volumes, mounts = pod_volumes(job)
     folders = ",".join(f"{run}:{folder}" for run, folder in board.log_dirs.items())
     spec: Object = {

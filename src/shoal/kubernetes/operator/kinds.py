@@ -1,0 +1,52 @@
+"""Which kinds of objects the operator deals with, where the API serves them, and as what they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from shoal.kubernetes.operator.views import Job, Lease, Named, Owned, Pod
+from shoal.resources import KUBEFLOW_API, SHOAL_API
+
+V = TypeVar("V", bound=Named)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[V]):
+    """A kind of object: `Kind("apps/v1", "Deployment", "deployments", Owned)`."""
+
+    api_version: str
+    name: str
+    plural: str
+    view: type[V]
+    namespaced: bool = True
+
+    def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
+        """Where the API serves the object, or all of them: of one namespace, or of the cluster for None."""
+        root = "/apis/" if "/" in self.api_version else "/api/"
+        inside = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        parts = "".join(f"/{part}" for part in (name, subresource) if part)
+        return f"{root}{self.api_version}{inside}/{self.plural}{parts}"
+
+
+PODS = Kind("v1", "Pod", "pods", Pod)
+SERVICES = Kind("v1", "Service", "services", Owned)
+CONFIG_MAPS = Kind("v1", "ConfigMap", "configmaps", Owned)
+CLAIMS = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", Owned)
+VOLUMES = Kind("v1", "PersistentVolume", "persistentvolumes", Owned, namespaced=False)
+DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments", Owned)
+VOLCANO_GROUPS = Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", Owned)
+COSCHEDULING_GROUPS = Kind("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups", Owned)
+EVENTS = Kind("events.k8s.io/v1", "Event", "events", Owned)
+LEASES = Kind("coordination.k8s.io/v1", "Lease", "leases", Lease)
+
+JOBS: dict[str, Kind[Job]] = {api: Kind(api, "TFJob", "tfjobs", Job) for api in (SHOAL_API, KUBEFLOW_API)}
+"""TFJobs by `apiVersion`."""
+
+_RENDERED = (SERVICES, CONFIG_MAPS, CLAIMS, VOLUMES, DEPLOYMENTS, VOLCANO_GROUPS, COSCHEDULING_GROUPS)
+_BY_NAME: dict[tuple[str, str], Kind[Owned]] = {(kind.api_version, kind.name): kind for kind in _RENDERED}
+
+
+def kind_of(rendered: dict[str, object]) -> Kind[Owned]:
+    """The kind of an object that a renderer made."""
+    return _BY_NAME[str(rendered["apiVersion"]), str(rendered["kind"])]

@@ -1,0 +1,98 @@
+"""What a job's manifest asks for, worked out once for each version of it.
+
+A pass over a job of a thousand replicas needs the typed manifest and the digests of a thousand Services, and neither
+changes until somebody edits the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from shoal.kubernetes.cluster_config import Object
+from shoal.kubernetes.operator.kinds import Kind, kind_of
+from shoal.kubernetes.operator.owned_objects import DIGEST, adopt, before_pods, beside_pods
+from shoal.kubernetes.operator.store import ObjectKey
+from shoal.kubernetes.operator.views import Job, Owned
+from shoal.resources import JobStatus, TFJob, parse
+
+
+@dataclass(frozen=True, slots=True)
+class WantedObject:
+    """An object beside the job's pods, ready to be applied."""
+
+    kind: Kind[Owned]
+    key: ObjectKey
+    manifest: Object
+
+    @property
+    def digest(self) -> str:
+        return str(self.manifest["metadata"]["annotations"][DIGEST])
+
+
+@dataclass(slots=True)
+class Wanted:
+    """One version of a job. `applied` and `writes` are this operator's own memory, and may be lost at any time."""
+
+    uid: str
+    generation: int
+    job: TFJob
+    before_pods: list[WantedObject]
+    beside_pods: list[WantedObject]
+    applied: dict[tuple[Kind[Owned], ObjectKey], str] = field(default_factory=dict)
+    group_removed: bool = False
+    writes: int = 0
+
+
+class WantedJobs:
+    """The versions last seen, by the jobs' uids."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Wanted] = {}
+
+    def of(self, job: Job) -> Wanted:
+        """Raises ManifestError with every fault of a manifest that cannot be run."""
+        uid, generation = job.metadata.uid, job.metadata.generation
+        known = self._known.get(uid)
+        if known is not None and known.generation == generation:
+            return known
+        typed = parse(_manifest(job), source="TFJob")
+        wanted = Wanted(
+            uid,
+            generation,
+            typed,
+            _adopted(typed, uid, before_pods(typed)),
+            _adopted(typed, uid, beside_pods(typed)),
+        )
+        if known is not None:
+            wanted.applied, wanted.writes = known.applied, known.writes
+        self._known[uid] = wanted
+        return wanted
+
+    def forget(self, uid: str) -> Wanted | None:
+        return self._known.pop(uid, None)
+
+
+def read_status(job: Job) -> JobStatus:
+    """The status as stored. One that another operator has left, and that cannot be read, counts as none."""
+    try:
+        return JobStatus.model_validate(job.status)
+    except ValidationError:
+        return JobStatus()
+
+
+def _manifest(job: Job) -> dict[str, object]:
+    about = job.metadata
+    metadata = {"name": about.name, "namespace": about.namespace, "labels": about.labels}
+    return {"apiVersion": job.api_version, "kind": "TFJob", "metadata": metadata, "spec": job.spec}
+
+
+def _adopted(job: TFJob, uid: str, rendered: Iterable[Object]) -> list[WantedObject]:
+    adopted = (adopt(job, uid, each) for each in rendered)
+    return [WantedObject(kind_of(each), _key(each), each) for each in adopted]
+
+
+def _key(manifest: Object) -> ObjectKey:
+    return ObjectKey(manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"])

@@ -1,0 +1,1 @@
+"""Tests against a real API server with pods that only pretend to run."""

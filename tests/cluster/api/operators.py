@@ -1,0 +1,92 @@
+"""The real `shoal operator` as a process beside a test cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.api_level import ApiCluster
+from tests.cluster.programs import Program
+from tests.cluster.waiting import wait_until
+
+CHART = Path(__file__).parents[3] / "charts" / "shoal"
+CRDS = CHART / "crds"
+ROLE = CHART / "templates" / "operator-role.yaml"
+COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "operator"]
+
+
+class OperatorProcess:
+    """One operator; its log is read for the port that it serves on."""
+
+    def __init__(self, cluster: ApiCluster, name: str, *options: str, kubeconfig: Path | None = None) -> None:
+        """As the administrator, unless `kubeconfig` names somebody else."""
+        self._log = cluster.folder / f"operator-{name}.log"
+        self._began = self._log.stat().st_size if self._log.exists() else 0
+        connection = [
+            "--kubeconfig",
+            str(kubeconfig or cluster.kubeconfig),
+            "--metrics-port",
+            "0",
+            "--log-level",
+            "debug",
+        ]
+        self.program = Program(f"operator {name}", [*COMMAND, *connection, *options], self._log)
+
+    def wait_until_ready(self, timeout: float = 30) -> OperatorProcess:
+        """Until it leads and its caches are filled."""
+        self.program.wait_until(lambda: any(line["event"] == "ready" for line in self.said()), timeout)
+        return self
+
+    def said(self) -> list[dict[str, object]]:
+        """Everything that it has logged. Whatever is no JSON is a traceback, and fails the test."""
+        with self._log.open("rb") as log:
+            log.seek(self._began)
+            whole = log.read().rpartition(b"\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def faults(self) -> list[dict[str, object]]:
+        """Where the operator itself went wrong."""
+        return [line for line in self.said() if line["event"] == "a fault in the operator"]
+
+    def get(self, path: str) -> str:
+        port = next(line["port"] for line in self.said() if "port" in line)
+        with urllib.request.urlopen(f"http://localhost:{port}{path}", timeout=5) as answer:
+            return str(answer.read().decode())
+
+
+def install_crds(cluster: ApiCluster) -> None:
+    """Shoal's CRDs; those that another test is deleting are waited for first."""
+    kubectl = cluster.kubectl
+
+    def going() -> bool:
+        return any(each["metadata"].get("deletionTimestamp") for each in kubectl.json("get", "crds")["items"])
+
+    wait_until(lambda: not going(), 30, "the end of the CRDs of an earlier test")
+    kubectl("apply", "--server-side", "-f", str(CRDS))
+    for group in ("shoal.dev", "kubeflow.org"):
+        kubectl.wait_for(f"crd/tfjobs.{group}", established)
+
+
+def give_rights(cluster: ApiCluster) -> Path:
+    """The kubeconfig of a user that has the operator's role alone."""
+    cluster.kubectl("apply", "--server-side", "-f", str(ROLE))
+    about = {"apiGroup": "rbac.authorization.k8s.io"}
+    cluster.kubectl.apply(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "shoal-operator"},
+            "roleRef": {**about, "kind": "ClusterRole", "name": "shoal-operator"},
+            "subjects": [{**about, "kind": "User", "name": "shoal-operator"}],
+        }
+    )
+    return cluster.control_plane.identity("shoal-operator")
+
+
+def established(crd: dict[str, Any]) -> bool:
+    """Whether objects of the kind may be written."""
+    conditions = crd.get("status", {}).get("conditions") or []
+    return any((each["type"], each["status"]) == ("Established", "True") for each in conditions)

@@ -1,0 +1,99 @@
+"""Images with Python, made without a registry: Debian's smallest system by debootstrap, packages by uv.
+
+The system is made once and kept in the cache; so are the packages, under the hash of what was asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.cluster.cache import locked
+from tests.cluster.errors import ClusterError
+from tests.cluster.images import REGISTRY, Image, layer_of, layers_folder
+from tests.cluster.programs import tool
+
+# Debian 12, whatever the machine runs: its Python is one that TensorFlow has wheels for.
+SUITE, PYTHON = "bookworm", "3.11"
+MIRROR = "http://deb.debian.org/debian"
+SITE_PACKAGES = f"usr/local/lib/python{PYTHON}/dist-packages"
+INCLUDE = ("python3", "ca-certificates")
+NOT_NEEDED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "var/log")
+# Sources of kernels for other compilers, and tests: half a gigabyte that no run reads.
+NOT_NEEDED_OF_PACKAGES = ("__pycache__", "include", "tests", "testing.a")
+
+
+def python_image(
+    name: str,
+    requirements: Sequence[str] = (),
+    trees: Mapping[str, Path] | None = None,
+    command: Sequence[str] = ("python3",),
+) -> Image:
+    """An image with Python in which `requirements` are installed, and each of `trees` lies under the path it is given.
+
+    `requirements` are as pip takes them, such as "tensorflow-cpu>=2.21,<2.22". Python is `python3` and `python`.
+    The name is completed to one of no registry: shoal.test/NAME:1.
+    """
+    layers = [_system_layer()]
+    if requirements:
+        layers.append(_packages_layer(requirements))
+    layers += [layer_of(tree, prefix, leave_out=("__pycache__",)) for prefix, tree in (trees or {}).items()]
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1"}
+    return Image(f"{REGISTRY}/{name}:1", layers, command, environment)
+
+
+def _system_layer() -> Path:
+    kept = layers_folder() / f"debian-{SUITE}-{_hash(INCLUDE, NOT_NEEDED)}.layer.tar"
+    with locked(kept.parent / "debian.lock"):
+        if not kept.exists():
+            with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+                root = Path(folder) / "root"
+                _debootstrap(root)
+                (root / "usr" / "bin" / "python").symlink_to("python3")
+                layer_of(root).rename(kept)
+    return kept
+
+
+def _debootstrap(root: Path) -> None:
+    print(f"making Debian {SUITE} with Python, once …", file=sys.stderr)
+    options = ["--variant=minbase", f"--include={','.join(INCLUDE)}"]
+    command = [tool("debootstrap", "debootstrap"), *options, SUITE, str(root), MIRROR]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ClusterError(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}", f"can this machine reach {MIRROR}?")
+    for each in NOT_NEEDED:
+        shutil.rmtree(root / each)
+    # debootstrap unpacks device files, which a layer must not have.
+    shutil.rmtree(root / "dev")
+    (root / "dev").mkdir()
+    (root / "var" / "log").mkdir()
+
+
+def _packages_layer(requirements: Sequence[str]) -> Path:
+    kept = layers_folder() / f"python-{_hash(sorted(requirements), NOT_NEEDED_OF_PACKAGES)}.layer.tar"
+    with locked(kept.parent / "packages.lock"):
+        if not kept.exists():
+            with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+                root = Path(folder) / "packages"
+                _install(requirements, root)
+                layer_of(root, SITE_PACKAGES, leave_out=NOT_NEEDED_OF_PACKAGES).rename(kept)
+    return kept
+
+
+def _install(requirements: Sequence[str], target: Path) -> None:
+    uv = Path(sys.executable).parent / "uv"
+    platform = ["--python-version", PYTHON, "--python-platform", "x86_64-manylinux_2_31", "--only-binary", ":all:"]
+    command = [str(uv), "pip", "install", "--quiet", "--python", sys.executable, "--target", str(target), *platform]
+    done = subprocess.run([*command, *requirements], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ClusterError(f"{' '.join([*command, *requirements])} failed:\n{done.stderr}", "make setup")
+
+
+def _hash(*what: object) -> str:
+    return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:12]

@@ -1,0 +1,237 @@
+"""Passes over a job: in which order they write, that they write nothing twice, and that none of it need succeed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from shoal.kubernetes.operator.api import ConflictError, UnreachableError
+from shoal.kubernetes.operator.caches import Caches, JobKey
+from shoal.kubernetes.operator.events import Recorder
+from shoal.kubernetes.operator.kinds import CONFIG_MAPS, JOBS, PODS, SERVICES
+from shoal.kubernetes.operator.metrics import Metrics
+from shoal.kubernetes.operator.reconcile import Reconciler
+from shoal.kubernetes.operator.views import Job, Pod
+from shoal.resources import SHOAL_API
+from tests.unit.kubernetes.operator.memory_api import MemoryAPI, steps
+from tests.unit.kubernetes.operator.objects import container, job, running, terminated
+
+KEY = JobKey(SHOAL_API, "default", "train")
+STORED = JOBS[SHOAL_API]
+
+
+class World:
+    """An operator on an API in memory, whose pods do as the test says."""
+
+    def __init__(self, api: MemoryAPI, wanted: Job) -> None:
+        self.api = api
+        self.now = 1_767_225_610.0
+        api.put(STORED, wanted)
+        self.restart()
+
+    def restart(self) -> None:
+        """A new operator, which knows nothing but what the API tells."""
+        self.caches = Caches()
+        self.metrics = Metrics()
+        self.reconciler = Reconciler(
+            self.api, self.caches, Recorder(self.api, "test"), self.metrics, clock=lambda: self.now
+        )
+
+    async def look(self) -> None:
+        """The watches tell everything that has happened."""
+        stores = (
+            (STORED, self.caches.jobs[SHOAL_API]),
+            (PODS, self.caches.pods),
+            (SERVICES, self.caches.services),
+            (CONFIG_MAPS, self.caches.config_maps),
+        )
+        for kind, store in stores:
+            store.replace(*await self.api.list(kind))  # type: ignore[attr-defined]
+
+    async def step(self) -> float | None:
+        await self.look()
+        return await self.reconciler.reconcile(KEY)
+
+    async def settle(self) -> None:
+        """Passes until one writes nothing. An operator that cannot go on is replaced."""
+        for _ in range(30):
+            before = len(self.api.writes)
+            try:
+                await self.step()
+            except (UnreachableError, ConflictError):
+                self.restart()
+                continue
+            if len(self.api.writes) == before:
+                return
+        raise AssertionError(f"still writing: {self.api.writes}")
+
+    def pods(self, **states: dict[str, Any]) -> None:
+        """`pods(worker_0=running())`; `all` stands for all pods."""
+        for name in self.api.names(PODS):
+            state = states.get(name.removeprefix("train-").replace("-", "_"), states.get("all"))
+            if state is None:
+                continue
+            stored = self.api.objects["pods", "default", name]
+            end = state.get("terminated")
+            phase = "Running" if end is None else "Failed" if end["exitCode"] else "Succeeded"
+            self.api.put(PODS, {**stored, "status": {"phase": phase, "containerStatuses": [container(state)]}})
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return dict(self.api.objects["tfjobs", "default", "train"].get("status", {}))
+
+
+def ps_job(**policy: Any) -> Job:
+    return job(Chief=1, PS=1, Worker=2, runPolicy=policy)
+
+
+async def test_the_status_is_written_before_anything_is_done() -> None:
+    world = World(MemoryAPI(), ps_job())
+    await world.step()
+    assert list(steps(world.api.writes)) == [
+        "patch tfjobs",
+        "apply configmaps",
+        *["apply services"] * 4,
+        *["create pods"] * 4,
+    ]
+
+
+async def test_nothing_is_written_where_nothing_has_changed() -> None:
+    world = World(MemoryAPI(), ps_job())
+    await world.settle()
+    world.pods(all=running())
+    await world.settle()
+    before = len(world.api.writes)
+    await world.step()
+    world.restart()
+    await world.step()
+    assert world.api.writes[before:] == []
+
+
+async def test_a_cache_that_is_behind_leads_to_nothing_twice() -> None:
+    world = World(MemoryAPI(), ps_job())
+    await world.step()
+    before = len(world.api.writes)
+    # The watches have told of nothing yet.
+    await world.reconciler.reconcile(KEY)
+    assert [write for write in world.api.writes[before:] if not write.startswith("patch tfjobs")] == []
+
+
+async def test_a_job_that_was_changed_meanwhile_is_not_acted_on() -> None:
+    world = World(MemoryAPI(), ps_job())
+    await world.look()
+    world.api.put(STORED, world.api.objects["tfjobs", "default", "train"])
+    with pytest.raises(ConflictError):
+        await world.reconciler.reconcile(KEY)
+    assert world.api.names(PODS) == set()
+
+
+async def life(world: World) -> None:
+    """A job's life with a failure in it: a parameter server is killed, and takes the chief with it."""
+    await world.settle()
+    world.pods(all=running())
+    await world.settle()
+    world.pods(ps_0=terminated(137), chief_0=terminated(1))
+    world.now += 1
+    await world.settle()
+    world.now += 10
+    await world.settle()
+    world.pods(all=running())
+    await world.settle()
+    world.pods(chief_0=terminated(0))
+    await world.settle()
+
+
+async def test_whatever_write_is_lost_the_job_ends_the_same() -> None:
+    calm = World(MemoryAPI(), job(Chief=1, PS=1, Worker=2))
+    await life(calm)
+    assert calm.status["phase"] == "Succeeded"
+    assert calm.status["attempts"] == {"chief-0": 1, "ps-0": 1}
+    assert calm.api.names(PODS) == {"train-chief-0"}
+    assert calm.api.names(SERVICES) == calm.api.names(CONFIG_MAPS) == set()
+    for lost in range(len(calm.api.writes)):
+        for done in (True, False):
+            world = World(MemoryAPI(lost, done), job(Chief=1, PS=1, Worker=2))
+            await life(world)
+            told = f"write {lost}, {calm.api.writes[lost]}, lost {'after' if done else 'before'} it was done"
+            assert without_times(world.status) == without_times(calm.status), told
+            assert world.api.objects.keys() == calm.api.objects.keys(), told
+
+
+def without_times(status: Any) -> Any:
+    if isinstance(status, dict):
+        return {key: without_times(part) for key, part in status.items() if not key.endswith(("Time", "time"))}
+    return [without_times(part) for part in status] if isinstance(status, list) else status
+
+
+async def test_another_controllers_job_is_left_alone() -> None:
+    world = World(MemoryAPI(), ps_job(managedBy="kubeflow.org/training-operator"))
+    await world.step()
+    assert world.api.writes == []
+
+
+async def test_a_job_that_is_being_deleted_is_left_to_the_garbage_collector() -> None:
+    deleted = msgspec.to_builtins(ps_job())
+    deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    world = World(MemoryAPI(), msgspec.convert(deleted, Job))
+    await world.step()
+    assert world.api.writes == []
+
+
+async def test_a_deadline_is_a_timer() -> None:
+    world = World(MemoryAPI(), ps_job(activeDeadlineSeconds=100))
+    assert await world.step() == world.now + 100
+
+
+async def test_a_job_that_has_lived_its_time_is_deleted() -> None:
+    world = World(MemoryAPI(), job(Worker=1, runPolicy={"ttlSecondsAfterFinished": 50}))
+    await world.settle()
+    world.pods(all=terminated(0))
+    await world.settle()
+    assert await world.step() == world.now + 50
+    world.now += 50
+    await world.step()
+    assert world.api.names(STORED) == set()
+
+
+async def test_a_group_is_never_restarted_by_the_kubelet() -> None:
+    world = World(MemoryAPI(), job(Worker=2))
+    await world.step()
+    assert {each["spec"]["restartPolicy"] for each in pods(world)} == {"Never"}
+
+
+async def test_a_pod_says_whose_it_is_and_which_attempt() -> None:
+    world = World(MemoryAPI(), ps_job())
+    await world.step()
+    made = msgspec.convert(pods(world)[0], Pod).metadata
+    assert made.controller is not None
+    assert made.controller.name == "train"
+    assert made.labels["shoal.dev/attempt"] == "0"
+    assert made.annotations["shoal.dev/cluster-shape"] == "chief=1,ps=1,worker=2"
+
+
+async def test_a_job_whose_log_cannot_be_read_has_not_stalled() -> None:
+    world = World(MemoryAPI(), job(Worker=1, runPolicy={"stallTimeoutSeconds": 60}))
+    await world.settle()
+    world.pods(all=running())
+    await world.settle()
+    world.now += 600
+    assert await world.step() == world.now + 60
+    assert "attempts" not in world.status
+
+
+async def test_a_pod_with_a_sidecar_that_goes_on_is_deleted_when_the_job_has_ended() -> None:
+    world = World(MemoryAPI(), job(Worker=1))
+    await world.settle()
+    stored = world.api.objects["pods", "default", "train-worker-0"]
+    containers = [container(terminated(0)), container(running(), "proxy")]
+    world.api.put(PODS, {**stored, "status": {"phase": "Running", "containerStatuses": containers}})
+    await world.settle()
+    assert world.status["phase"] == "Succeeded"
+    assert world.api.names(PODS) == set()
+
+
+def pods(world: World) -> list[dict[str, Any]]:
+    return [each for (plural, _, _), each in world.api.objects.items() if plural == "pods"]
