@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +12,7 @@ import typer
 from shoal.cli.terminal import Exit, Output, complain, refuse, say
 
 if TYPE_CHECKING:
-    from shoal.resources import Document, TFJob
+    from shoal.resources import Document
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A manifest, a folder of manifests, or - for stdin.")]
 
@@ -87,14 +86,15 @@ def lint(
 
     Rules and how to silence one: docs/lint.md.
     """
+    from shoal.cli.linting import findings_of
     from shoal.training.lint import Severity
-    from shoal.training.lint import lint as findings_of
 
-    found = []
-    for document in _load(file):
-        if (job := document.job) is not None:
-            folder = Path.cwd() if document.source == "-" else Path(document.source).parent
-            found += [(document.source, job.name, each) for each in findings_of(job, _scripts(job, folder))]
+    found = [
+        (document.source, document.job.name, each)
+        for document in _load(file)
+        if document.job is not None
+        for each in findings_of(document.job, document.source)
+    ]
     if output is Output.JSON:
         rows = [{"file": source, "job": name, **each.as_data()} for source, name, each in found]
         print(json.dumps(rows, indent=2))
@@ -146,14 +146,3 @@ def _load(file: str) -> list[Document]:
     if not any(document.job for document in documents):
         refuse(f"{file}: there is no TFJob in it")
     return documents
-
-
-def _scripts(job: TFJob, folder: Path) -> dict[str, str]:
-    """The source of each role's script, where its command is `python FILE` and the file is there."""
-    found = {}
-    for kind, spec in job.spec.tf_replica_specs.items():
-        words = [*(spec.container.get("command") or []), *(spec.container.get("args") or [])]
-        name = next((word for word in words if str(word).endswith(".py")), None)
-        if name and (folder / name).is_file():
-            found[kind.value] = (folder / name).read_text(errors="replace")
-    return found

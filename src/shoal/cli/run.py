@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli.names import RunName
-from shoal.cli.terminal import Exit, refuse, say
+from shoal.cli.terminal import Exit, complain, refuse, say
 
 if TYPE_CHECKING:
     from shoal.local.manifests import Wanted
     from shoal.local.runs import Run, Snapshot
-    from shoal.resources import Phase
+    from shoal.resources import Document, Phase
 
 Detach = Annotated[bool, typer.Option("--detach", "-d", help="Leave the job running and return.")]
 Prefork = Annotated[
@@ -36,6 +36,7 @@ def run(
     detach: Detach = False,
     replace: Annotated[bool, typer.Option("--replace", help="Start over if a run of that name exists.")] = False,
     prefork: Prefork = True,
+    lint: Annotated[bool, typer.Option(help="Refuse a job in which `shoal lint` finds an error.")] = True,
 ) -> None:
     """Run the jobs of a manifest on this machine, one process per replica.
 
@@ -45,9 +46,12 @@ def run(
     from shoal.local.manifests import jobs_in
     from shoal.resources import load, parse
 
-    wanted = jobs_in(load(file))
+    documents = load(file)
+    wanted = jobs_in(documents)
     if not wanted:
         refuse(f"{file}: there is no TFJob in it")
+    if lint:
+        _lint(documents)
     if name is not None:
         if len(wanted) > 1:
             refuse(f"{file} has {len(wanted)} jobs, and --name names one", "run them from files of their own")
@@ -73,6 +77,23 @@ def resume(name: RunName, detach: Detach = False, prefork: Prefork = True) -> No
         refuse(f"run {name!r} is running", f"see it with `shoal logs -f {name}`")
     manifests.edit(found, lambda job: setattr(job.spec.run_policy, "suspend", None))
     _start([found], detach, prefork)
+
+
+def _lint(documents: list[Document]) -> None:
+    """Say what would go wrong in minutes of training before it begins: errors are refused, warnings told in a line."""
+    from shoal.cli.linting import findings_of
+    from shoal.training.lint import Severity
+
+    found = [(each.source, finding) for each in documents if each.job for finding in findings_of(each.job, each.source)]
+    errors = [(source, finding) for source, finding in found if finding.severity is Severity.ERROR]
+    for source, finding in errors:
+        complain(f"{source}: {finding.rule} {finding.path}: {finding.problem}", finding.hint)
+    if errors:
+        say("hint: docs/lint.md explains each rule; --no-lint runs it all the same")
+        raise SystemExit(Exit.REFUSED)
+    if found:
+        rules = ", ".join(sorted({finding.rule for _, finding in found}))
+        say(f"{len(found)} {'warning' if len(found) == 1 else 'warnings'} ({rules}); read them with `shoal lint`")
 
 
 def _folder_of(path: Path) -> Path:

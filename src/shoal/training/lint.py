@@ -185,6 +185,24 @@ def _evaluator_storage(subject: Subject) -> Found:
         yield path, "the evaluator mounts no volume in which it could find checkpoints", "add spec.storage, or a claim"
 
 
+@rule("SH403", Severity.WARNING, "a folder that the script is not told of")
+def _unnamed_mount(subject: Subject) -> Found:
+    """On one machine nothing is mounted: a mount path becomes a folder of the run where it stands in the command, the
+    arguments or the environment. A script that has the path within itself writes beside it."""
+    job = subject.job
+    for role, spec in job.replicas.items():
+        container = spec.container
+        texts = [*(container.get("command") or []), *(container.get("args") or [])]
+        texts += [each.get("value") or "" for each in container.get("env") or []]
+        mounts = [claim.mount_path for claim in job.spec.storage or []]
+        mounts += [mount["mountPath"] for mount in container.get("volumeMounts") or []]
+        unnamed = [mount for mount in mounts if not any(mount in str(text) for text in texts)]
+        if unnamed and (trains(job.strategy, role) or role is Role.EVALUATOR):
+            path = subject.path(role, "template.spec.containers")
+            problem = f"no argument or environment value names {unnamed[0]}, so on one machine it is not mapped"
+            yield path, problem, "pass it to the script"
+
+
 @rule("SH501", Severity.WARNING, "AllWorkers where workers only serve")
 def _all_workers_serve(subject: Subject) -> Found:
     """Workers of a coordinator wait for its calls and have no end of their own."""

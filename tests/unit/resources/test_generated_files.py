@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from tools import generate_crds, generate_pod_template_schema
 
 
@@ -12,6 +11,5 @@ def test_the_custom_resource_definitions_are_up_to_date():
 
 
 def test_the_pod_template_schema_is_up_to_date():
-    pytest.importorskip("lightkube.models", reason="uv sync --group schema brings lightkube-models")
     written = generate_pod_template_schema.OUTPUT.read_text(encoding="utf-8")
     assert written == generate_pod_template_schema.generate(), "run tools/generate_pod_template_schema.py"

@@ -24,7 +24,8 @@ def with_container(a_job, **facts):
 
 
 def calm(strategy, run_policy=None, **more):
-    return job(strategy=strategy, storage=SHARED, run_policy={**CALM, **(run_policy or {})}, **more)
+    a_job = job(strategy=strategy, storage=SHARED, run_policy={**CALM, **(run_policy or {})}, **more)
+    return with_container(a_job, args=["--folder=/shared/train"])
 
 
 CASES = [
@@ -37,6 +38,7 @@ CASES = [
     ("SH302", calm("BetweenGraphAsync", PS=1, Worker=2, enableDynamicWorker=True), {}),
     ("SH401", job(Worker=2, strategy="AllReduce", run_policy=CALM), {}),
     ("SH402", job(Chief=1, Evaluator=1, strategy="Independent", run_policy=CALM), {}),
+    ("SH403", job(Worker=2, strategy="AllReduce", storage=SHARED, run_policy=CALM), {}),
     ("SH501", calm("ParameterServer", Chief=1, PS=1, Worker=2, successPolicy="AllWorkers"), {}),
     ("SH502", calm("ParameterServer", Chief=1, PS=1, Worker=1, restart_by_role={"PS": "Never"}), {}),
     ("SH503", calm("AllReduce", Worker=2, restart="Never"), {}),

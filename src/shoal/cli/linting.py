@@ -1,0 +1,27 @@
+"""What `shoal lint` and `shoal run` find in a job: the rules of `shoal.training.lint`, with the scripts at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.training.lint import Finding, lint
+
+if TYPE_CHECKING:
+    from shoal.resources import TFJob
+
+
+def findings_of(job: TFJob, source: str) -> list[Finding]:
+    """Everything found in a job that was read from `source`, a file or `-`."""
+    return lint(job, _scripts(job, Path.cwd() if source == "-" else Path(source).parent))
+
+
+def _scripts(job: TFJob, folder: Path) -> dict[str, str]:
+    """The source of each role's script, where its command is `python FILE` and the file is there."""
+    found = {}
+    for kind, spec in job.spec.tf_replica_specs.items():
+        words = [*(spec.container.get("command") or []), *(spec.container.get("args") or [])]
+        name = next((word for word in words if str(word).endswith(".py")), None)
+        if name and (folder / name).is_file():
+            found[kind.value] = (folder / name).read_text(errors="replace")
+    return found
