@@ -13,7 +13,7 @@ from shoal.resources.shoal_only import shoal_only_fields
 from . import generated
 from .manifests import changed, manifest
 
-EXAMPLES = settings(max_examples=25, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=12, suppress_health_check=list(HealthCheck))
 CONTAINER = "spec.tfReplicaSpecs.Worker.template.spec.containers.0"
 
 SHOAL_FIELDS = {

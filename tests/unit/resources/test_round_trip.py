@@ -18,7 +18,7 @@ from . import generated
 from .json_schema import plain
 from .manifests import changed, manifest
 
-EXAMPLES = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 """A whole job is a large example: drawing one takes 20 ms."""
 
 SCHEMAS = {
@@ -48,7 +48,7 @@ def test_nothing_is_lost_or_changed(tmp_path_factory, api, data):
     assert [document.job for document in load(folder)] == [job] * 2
 
 
-@settings(EXAMPLES, max_examples=20)
+@settings(EXAMPLES, max_examples=10)
 @given(first=generated.jobs(SHOAL_API), second=generated.jobs(KUBEFLOW_API))
 def test_documents_of_one_file_stay_apart(tmp_path_factory, first, second):
     file: Path = tmp_path_factory.mktemp("jobs") / "job.yaml"
