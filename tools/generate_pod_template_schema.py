@@ -5,7 +5,7 @@ types, which fields are required, and the descriptions, of which the first sente
 tell, because Go's types say it in markers or in custom JSON, stands in the tables below: which string maps hold
 quantities, which lists are keyed, and a few closed sets of values.
 
-    uv run --group schema python tools/generate_pod_template_schema.py
+    python tools/generate_pod_template_schema.py
 
 lightkube-models' version is Kubernetes' version. After a new one, generate the CRDs too (`tools/generate_crds.py`).
 """

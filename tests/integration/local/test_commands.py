@@ -79,7 +79,7 @@ def test_ctrl_c_ends_every_process_and_resume_goes_on(shoal, tmp_path):
 
 
 def test_stop_resume_wait_and_rm(shoal, tmp_path):
-    job = shoal.detach(write_job(tmp_path, Chief=1, Worker=1, steps=60))
+    job = shoal.detach(write_job(tmp_path, Chief=1, Worker=1, steps=200))
     job.until(lambda: job.step >= 3)
     assert shoal("wait", "job", "--timeout", "0.2").returncode == 124
     assert shoal("rm", "job").returncode == 2, "a running run is not removed by accident"

@@ -259,3 +259,22 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert process.stderr.read() == b""
     assert process.wait() == 0
     process.stderr.close()
+
+
+@pytest.fixture
+def estimator_job(tmp_path) -> Path:
+    """A job whose script uses what TensorFlow no longer has."""
+    (tmp_path / "train.py").write_text("import tensorflow as tf\ntf.estimator.Estimator()\n")
+    path = tmp_path / "job.yaml"
+    container = {"name": "tensorflow", "image": "example/train", "command": ["python", "train.py"]}
+    specs = {"Worker": {"template": {"spec": {"containers": [container]}}}}
+    path.write_text(write_yaml(manifest(tfReplicaSpecs=specs)))
+    return path
+
+
+def test_a_job_that_would_fail_is_refused_before_it_begins(shoal, estimator_job, home):
+    result = shoal("run", str(estimator_job))
+    assert result.code == 2
+    assert f"error: {estimator_job}: SH202 spec.tfReplicaSpecs.Worker: the script uses tf.estimator" in result.err
+    assert "--no-lint" in result.err
+    assert not list(home.glob("runs/*/manifest.yaml"))
