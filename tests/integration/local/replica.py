@@ -35,10 +35,17 @@ def main() -> None:
         with Path(os.environ["SHOAL_PROGRESS_FILE"]).open("a") as file:
             file.write(json.dumps({"time": time.time(), "step": step, "loss": 1 / step}) + "\n")
         if checkpoint.is_file() and me in ("chief-0", "worker-0"):
-            checkpoint.write_text(str(step))
+            save(checkpoint, str(step), me)
         if step == began_at + 3:
             act(mine, attempt)
     print(f"{me} is done", flush=True)
+
+
+def save(checkpoint: Path, text: str, me: str) -> None:
+    """By renaming: a replica may be killed at any moment, and what it saved before must still be there."""
+    aside = checkpoint.with_name(f"{checkpoint.name}.{me}")
+    aside.write_text(text)
+    aside.replace(checkpoint)
 
 
 def act(orders: list[str], attempt: int) -> None:
