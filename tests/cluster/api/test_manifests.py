@@ -28,7 +28,8 @@ def crds(api_cluster: ApiCluster) -> Iterator[Kubectl]:
     kubectl("apply", "--server-side", "-f", str(CRDS))
     kubectl.apply(pod_group())
     for name in ("tfjobs.shoal.dev", "tfjobs.kubeflow.org", "podgroups.scheduling.volcano.sh"):
-        kubectl("wait", "--for=condition=Established", f"crd/{name}", "--timeout=20s")
+        # `kubectl wait` fails on an object that has no status yet.
+        kubectl.wait_for(f"crd/{name}", _established, timeout=60)
     yield kubectl
     kubectl("delete", "crd", "--all", "--wait=false")
 
@@ -88,6 +89,11 @@ def test_a_job_is_kept_whole_and_can_be_scaled(group: str, crds: Kubectl, namesp
     assert stored["template"]["spec"]["containers"][0]["image"] == "busybox"
     namespace("scale", name, "--replicas=3")
     assert namespace.json("get", name)["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] == 3
+
+
+def _established(crd: Any) -> bool:
+    conditions = crd.get("status", {}).get("conditions") or []
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def tf_job(group: str) -> dict[str, Any]:

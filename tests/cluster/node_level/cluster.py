@@ -161,9 +161,9 @@ class NodeCluster:
         for path, name in folders.items():
             (self.folder / name).mkdir()
             found[path] = self.folder / name
-            if not Path(path).exists():
-                Path(path).mkdir(parents=True)
-                undo.callback(_remove_empty, Path(path))
+            Path(path).mkdir(parents=True, exist_ok=True)
+            # One that is there and empty was most likely made by a run that was killed.
+            undo.callback(_remove_empty, Path(path))
         return found | kernel_settings(self.folder / "kernel-settings")
 
     def _node_is_ready(self) -> bool:
