@@ -33,7 +33,7 @@ test: $(SETUP) ## The fast tests: rules, commands and supervision, without Tenso
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
 test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault
-	$(PYTEST) tests/integration
+	$(PYTEST) tests/integration/tensorflow
 
 test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
 	$(PYTEST) tests/cluster/api

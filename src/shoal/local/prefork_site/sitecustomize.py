@@ -85,6 +85,8 @@ def prepare(order: Message) -> None:
     """Import ahead, with the script's folder on the path as it will be, and check that a fork is safe."""
     if not sys.flags.safe_path:
         sys.path.insert(0, order["path"])
+    # Imports make many objects and hardly any garbage: looking for it takes a tenth of the time.
+    gc.disable()
     for verb, name, value in order["steps"]:
         if verb == "import":
             importlib.import_module(name)
@@ -96,8 +98,8 @@ def prepare(order: Message) -> None:
         sys.path.remove(order["path"])
     check_forkable()
     # What is here now lives as long as the process: keep the collector from writing to pages that children share.
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def check_forkable() -> None:
