@@ -40,14 +40,13 @@ class Helm:
             raise ClusterError(f"helm {' '.join(map(str, words))} failed with {done.returncode}: {done.stderr}")
         return done.stdout
 
-    def template(self, values: dict[str, Any], namespace: str) -> Iterator[dict[str, Any]]:
+    def template(self, values: dict[str, Any], namespace: str, release: str = "shoal") -> Iterator[dict[str, Any]]:
         """The objects that the chart makes of `values`, without CRDs."""
-        text = self("template", "shoal", CHART, f"--namespace={namespace}", "--values=-", stdin=yaml.safe_dump(values))
+        text = self("template", release, CHART, f"--namespace={namespace}", "--values=-", stdin=yaml.safe_dump(values))
         return (each for each in yaml.safe_load_all(text) if each)
 
 
-def helm(home: Path) -> Helm:
-    """Helm. Builds it when the cache has none, which takes minutes."""
+def helm_program() -> Path:
+    """The program. Builds it when the cache has none, which takes minutes."""
     stamp = "helm.sh/helm/v3/internal/version.version"
-    folder = MODULE.build(["helm.sh/helm/v3/cmd/helm"], f"-X {stamp}={MODULE.version()}")
-    return Helm(folder / "helm", home)
+    return MODULE.build(["helm.sh/helm/v3/cmd/helm"], f"-X {stamp}={MODULE.version()}") / "helm"
