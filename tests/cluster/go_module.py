@@ -32,13 +32,13 @@ class GoModule:
         self._subject = subject
         self._path = path
 
-    def version(self) -> str:
-        """The version of the subject that go.mod asks for, as in v1.34.4."""
-        found = re.search(
-            rf"^\s*{re.escape(self._path)} (v\S+)( // indirect)?$", (self.folder / "go.mod").read_text(), re.MULTILINE
-        )
+    def version(self, path: str = "") -> str:
+        """The version that go.mod asks for, as in v1.34.4: of the subject, or of another module at `path`."""
+        path = path or self._path
+        file = self.folder / "go.mod"
+        found = re.search(rf"^\s*{re.escape(path)} (v\S+)( // indirect)?$", file.read_text(), re.MULTILINE)
         if not found:
-            raise ClusterError(f"{self.folder / 'go.mod'} does not name {self._path}")
+            raise ClusterError(f"{file} does not name {path}")
         return found.group(1)
 
     def build(
@@ -46,7 +46,8 @@ class GoModule:
     ) -> Path:
         """The folder with the programs. Builds them when the cache has none, which takes minutes.
 
-        `then` completes the folder after a build, before others see it.
+        `linker_flags` may say nothing but what go.mod says, since the hash has that alone. `then` completes the folder
+        after a build, before others see it.
         """
         go = shutil.which("go")
         if go is None:

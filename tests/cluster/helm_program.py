@@ -48,5 +48,10 @@ class Helm:
 
 def helm_program() -> Path:
     """The program. Builds it when the cache has none, which takes minutes."""
-    stamp = "helm.sh/helm/v3/internal/version.version"
-    return MODULE.build(["helm.sh/helm/v3/cmd/helm"], f"-X {stamp}={MODULE.version()}") / "helm"
+    kubernetes = MODULE.version("k8s.io/client-go").split(".")[1]
+    stamps = {"internal/version.version": MODULE.version()}
+    # What Helm takes for the cluster's version when it sees none; as built by itself, it would be 1.20.
+    for package in ("pkg/lint/rules", "pkg/chartutil"):
+        stamps |= {f"{package}.k8sVersionMajor": "1", f"{package}.k8sVersionMinor": kubernetes}
+    flags = " ".join(f"-X helm.sh/helm/v3/{name}={value}" for name, value in stamps.items())
+    return MODULE.build(["helm.sh/helm/v3/cmd/helm"], flags) / "helm"
