@@ -124,6 +124,9 @@ def release(api_cluster: ApiCluster, helm: Helm) -> Iterator[list[str]]:
 def test_helm_installs_upgrades_and_removes_it(release: list[str], helm: Helm, api_cluster: ApiCluster) -> None:
     kubectl = api_cluster.kubectl.within("by-helm")
     assert kubectl.json("get", "deployment/by-helm")["status"]["availableReplicas"] == 2
+    # As docs/installing.md upgrades the CRDs, which Helm leaves alone.
+    said = kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=helm("show", "crds", CHART))
+    assert said.count("serverside-applied") == 2
     helm("upgrade", "shoal", CHART, *release, "--reuse-values", "--set=replicas=3", "--wait")
     assert kubectl.json("get", "deployment/by-helm")["status"]["availableReplicas"] == 3
     helm("uninstall", "shoal", *release, "--wait")
