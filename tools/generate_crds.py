@@ -12,7 +12,8 @@ from shoal.resources.crd import kubeflow_crd, shoal_crd
 from shoal.resources.yaml_text import write_yaml
 
 FOLDER = Path(__file__).parents[1] / "charts/shoal/crds"
-HEADER = "# Written by tools/generate_crds.py from src/shoal/resources; change it there.\n"
+# `helm show crds` puts one file behind the other, and would make one document of all.
+HEADER = "---\n# Written by tools/generate_crds.py from src/shoal/resources; change it there.\n"
 
 
 def generate() -> dict[str, str]:

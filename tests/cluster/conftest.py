@@ -10,6 +10,7 @@ import pytest
 
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.binaries import Binaries, binaries
+from tests.cluster.helm_program import Helm, helm_program
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.node_level.cluster import NodeCluster
 
@@ -20,6 +21,14 @@ def pytest_runtestloop(session: pytest.Session) -> None:
     here = Path(__file__).parent
     if not session.config.option.collectonly and any(here in item.path.parents for item in session.items):
         binaries()
+        if any("helm" in getattr(item, "fixturenames", ()) for item in session.items):
+            helm_program()
+
+
+@pytest.fixture(scope="session")
+def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
+    """The real Helm, built when the cache has none."""
+    return Helm(helm_program(), tmp_path_factory.mktemp("helm"))
 
 
 @pytest.fixture(scope="session")

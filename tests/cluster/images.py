@@ -14,13 +14,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from tests.cluster.cache import cache_folder, scratch_file
 
 REGISTRY = "shoal.test"
 KEPT_UNUSED = 14 * 24 * 3600.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Loadable(Protocol):
+    """What a node can load."""
+
+    @property
+    def name(self) -> str:
+        """By which pods name it."""
+
+    def write(self, stream: IO[bytes]) -> None:
+        """Write an archive as `ctr images import` reads it."""
 
 
 @dataclass(frozen=True)

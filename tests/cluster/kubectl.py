@@ -17,7 +17,7 @@ from tests.cluster.waiting import wait_until
 
 @dataclass(frozen=True)
 class Kubectl:
-    """kubectl as one user in one namespace."""
+    """kubectl as one user in one namespace; where that is empty, in none by force: objects say where they belong."""
 
     program: str
     kubeconfig: Path
@@ -29,7 +29,8 @@ class Kubectl:
 
     def try_(self, *words: str, stdin: str | None = None, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         """Run a command and look at its exit code oneself."""
-        command = [self.program, f"--kubeconfig={self.kubeconfig}", f"--namespace={self.namespace}", *words]
+        within = [f"--namespace={self.namespace}"] if self.namespace else []
+        command = [self.program, f"--kubeconfig={self.kubeconfig}", *within, *words]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
 
     def __call__(self, *words: str, stdin: str | None = None, timeout: float = 60) -> str:

@@ -29,6 +29,14 @@ def tool(name: str, package: str) -> str:
     return found
 
 
+def run_to_end(command: Sequence[str], timeout: float = 60) -> str:
+    """What a command prints. Raises ClusterError with its complaints when it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    if done.returncode != 0:
+        raise ClusterError(f"{' '.join(command)} failed with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
 class Program:
     """One program that runs until it is stopped."""
 

@@ -8,13 +8,16 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from shoal.kubernetes.install import Values, operator_objects
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.programs import Program
 from tests.cluster.waiting import wait_until
 
 CHART = Path(__file__).parents[3] / "charts" / "shoal"
 CRDS = CHART / "crds"
-ROLE = CHART / "templates" / "operator-role.yaml"
+RBAC = "rbac.authorization.k8s.io/v1"
 COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "operator"]
 
 
@@ -71,19 +74,21 @@ def install_crds(cluster: ApiCluster) -> None:
 
 
 def give_rights(cluster: ApiCluster) -> Path:
-    """The kubeconfig of a user that has the operator's role alone."""
-    cluster.kubectl("apply", "--server-side", "-f", str(ROLE))
-    about = {"apiGroup": "rbac.authorization.k8s.io"}
-    cluster.kubectl.apply(
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": "shoal-operator"},
-            "roleRef": {**about, "kind": "ClusterRole", "name": "shoal-operator"},
-            "subjects": [{**about, "kind": "User", "name": "shoal-operator"}],
-        }
-    )
-    return cluster.control_plane.identity("shoal-operator")
+    """The kubeconfig of the service account of an installation in `default`, which has the operator's rights alone."""
+    objects = operator_objects(Values(), "default")
+    cluster.kubectl.apply(*(each for each in objects if each["apiVersion"] == RBAC or each["kind"] == "ServiceAccount"))
+    return service_account_kubeconfig(cluster, "default", "shoal-operator")
+
+
+def service_account_kubeconfig(cluster: ApiCluster, namespace: str, name: str) -> Path:
+    """A kubeconfig with a token as the service account's pods get one; `namespace` is its namespace, too."""
+    content = yaml.safe_load(cluster.kubeconfig.read_text())
+    content["users"][0]["user"] = {"token": cluster.kubectl.within(namespace)("create", "token", name).strip()}
+    content["contexts"][0]["context"]["namespace"] = namespace
+    path = cluster.folder / f"{namespace}-{name}.kubeconfig"
+    path.touch(0o600)
+    path.write_text(yaml.safe_dump(content))
+    return path
 
 
 def established(crd: dict[str, Any]) -> bool:

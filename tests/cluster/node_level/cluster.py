@@ -15,7 +15,7 @@ from tests.cluster.busybox import busybox, pause
 from tests.cluster.cache import RunFolder, try_lock
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ClusterError
-from tests.cluster.images import Image
+from tests.cluster.images import Loadable
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.node_level.containerd import SOCKET, Containerd
 from tests.cluster.node_level.control_groups import ControlGroup
@@ -88,8 +88,8 @@ class NodeCluster:
         """Where the API server and pods reach programs of this machine, such as a test's webhook."""
         return HERE
 
-    def load(self, image: Image) -> None:
-        """Put an image into the node; pods name it as `image.name`, with imagePullPolicy: Never or IfNotPresent."""
+    def load(self, image: Loadable) -> None:
+        """Put an image into the node; pods name it by its name, with imagePullPolicy: Never or IfNotPresent."""
         self.containerd.load(image)
 
     def restart_kubelet(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.cluster.busybox import PAUSE
 from tests.cluster.errors import ClusterError
-from tests.cluster.images import Image
+from tests.cluster.images import Loadable
 from tests.cluster.node_level.namespaces import Namespaces
 from tests.cluster.programs import Program
 
@@ -70,7 +70,7 @@ class Containerd:
         """Wait until it answers and `within()` holds."""
         self.program.wait_until(within, 30)
 
-    def load(self, image: Image) -> None:
+    def load(self, image: Loadable) -> None:
         """Put an image where the kubelet finds it."""
         command = ["ctr", "--namespace=k8s.io", "images", "import", "--all-platforms", "-"]
         importing = subprocess.Popen(

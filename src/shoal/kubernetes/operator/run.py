@@ -17,10 +17,10 @@ from shoal.kubernetes.operator.client import Client, configuration
 from shoal.kubernetes.operator.controller import Controller
 from shoal.kubernetes.operator.election import Election, LeadershipLostError
 from shoal.kubernetes.operator.health import HealthServer
+from shoal.kubernetes.operator.lease_name import LEASE
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.pods import GPU_RESOURCE
 
-LEASE = "shoal-operator"
 LAST_SECONDS = 5.0
 """How long passes that have begun, and events that are being sent, may take once the operator is to end."""
 

@@ -1,0 +1,89 @@
+"""The operator's Deployment. Its pods pass the *restricted* Pod Security level."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.kubernetes.install.naming import Release
+from shoal.kubernetes.install.values import Values
+
+Object = dict[str, Any]
+
+
+def deployment(values: Values, release: Release) -> Object:
+    """As `charts/shoal/templates/deployment.yaml` has it."""
+    # The user's labels first: what the selector selects by must not be covered.
+    about: Object = {"labels": {**values.pod_labels, **release.labels}}
+    if values.pod_annotations:
+        about["annotations"] = values.pod_annotations
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": release.metadata(release.fullname),
+        "spec": {
+            "replicas": values.replicas,
+            "selector": {"matchLabels": release.selector},
+            "template": {"metadata": about, "spec": _pod(values, release)},
+        },
+    }
+
+
+def _pod(values: Values, release: Release) -> Object:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": release.selector},
+    }
+    pod: Object = {
+        "serviceAccountName": release.service_account,
+        "automountServiceAccountToken": True,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [_container(values, release)],
+        "topologySpreadConstraints": [spread],
+    }
+    chosen = {
+        "imagePullSecrets": values.image_pull_secrets,
+        "priorityClassName": values.priority_class_name,
+        "nodeSelector": values.node_selector,
+        "tolerations": values.tolerations,
+        "affinity": values.affinity,
+    }
+    return {**pod, **{field: value for field, value in chosen.items() if value}}
+
+
+def _container(values: Values, release: Release) -> Object:
+    return {
+        "name": "operator",
+        "image": values.image.reference(release.version),
+        "imagePullPolicy": values.image.pull_policy.value,
+        "command": ["shoal", "operator"],
+        "args": _arguments(values),
+        "env": [_field("POD_NAME", "metadata.name"), _field("POD_NAMESPACE", "metadata.namespace")],
+        "ports": [{"name": "metrics", "containerPort": values.metrics.port, "protocol": "TCP"}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "periodSeconds": 10, "timeoutSeconds": 5},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 5, "timeoutSeconds": 5},
+        "resources": values.resources.model_dump(),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }
+
+
+def _arguments(values: Values) -> list[str]:
+    operator = values.operator
+    arguments = [
+        "--leader-elect",
+        f"--workers={operator.workers}",
+        f"--metrics-port={values.metrics.port}",
+        f"--gpu-resource={operator.gpu_resource}",
+        f"--log-level={operator.log_level.value}",
+    ]
+    return [*arguments, f"--namespace={operator.watch_namespace}"] if operator.watch_namespace else arguments
+
+
+def _field(name: str, path: str) -> Object:
+    # The API server adds the version; written here, so that what was applied and what is stored are the same.
+    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}

@@ -1,0 +1,158 @@
+"""The installation as plain objects, equal to what Helm makes of `charts/shoal` under the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from shoal import __version__
+from shoal.kubernetes.install.deployment import deployment
+from shoal.kubernetes.install.naming import Release
+from shoal.kubernetes.install.rights import IN_CLUSTER, IN_NAMESPACES, OF_LEASE, Right
+from shoal.kubernetes.install.values import Values
+from shoal.resources.crd import kubeflow_crd, shoal_crd
+
+Object = dict[str, Any]
+RBAC_API = "rbac.authorization.k8s.io"
+
+
+def definitions() -> list[Object]:
+    """The CRDs."""
+    return [shoal_crd(), kubeflow_crd()]
+
+
+def namespace_object(name: str) -> Object:
+    """The operator's namespace. It needs no more than the *restricted* level, so nothing else in it gets more."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def operator_objects(values: Values, namespace: str, release: str = "shoal") -> list[Object]:
+    """Everything but the CRDs and the namespace, in the order in which it is needed."""
+    return list(_Installation(values, Release(release, namespace, __version__, values)).objects())
+
+
+@dataclass(frozen=True, slots=True)
+class _Installation:
+    values: Values
+    release: Release
+
+    def objects(self) -> Iterator[Object]:
+        values = self.values
+        if values.service_account.create:
+            yield self._service_account()
+        if values.rbac.create:
+            yield from self._roles()
+            yield from self._bindings()
+        yield self._service()
+        yield deployment(values, self.release)
+        if values.pod_disruption_budget.enabled:
+            yield self._disruption_budget()
+        if values.network_policy.enabled:
+            yield self._network_policy()
+        if values.metrics.service_monitor.enabled:
+            yield self._service_monitor()
+
+    def _service_account(self) -> Object:
+        about = self.release.metadata(self.release.service_account)
+        if annotations := self.values.service_account.annotations:
+            about["annotations"] = dict(annotations)
+        return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": about}
+
+    def _roles(self) -> Iterator[Object]:
+        name, cluster = self.release.fullname, f"{self.release.fullname}-volumes"
+        yield _role("ClusterRole", self.release.cluster_metadata(name), IN_NAMESPACES)
+        yield _role("ClusterRole", self.release.cluster_metadata(cluster), IN_CLUSTER)
+        yield _role("Role", self._lease_metadata(), OF_LEASE)
+
+    def _bindings(self) -> Iterator[Object]:
+        name, cluster = self.release.fullname, f"{self.release.fullname}-volumes"
+        watched = self.values.operator.watch_namespace
+        if watched:
+            about = {**self.release.metadata(name), "namespace": watched}
+            yield self._binding("RoleBinding", about, "ClusterRole", name)
+        else:
+            yield self._binding("ClusterRoleBinding", self.release.cluster_metadata(name), "ClusterRole", name)
+        yield self._binding("ClusterRoleBinding", self.release.cluster_metadata(cluster), "ClusterRole", cluster)
+        lease = self._lease_metadata()
+        yield self._binding("RoleBinding", lease, "Role", lease["name"])
+
+    def _lease_metadata(self) -> Object:
+        """The lease lies beside the operator, or beside the jobs of the one namespace that it looks after."""
+        about = self.release.metadata(f"{self.release.fullname}-lease")
+        return {**about, "namespace": self.values.operator.watch_namespace or self.release.namespace}
+
+    def _binding(self, kind: str, about: Object, role_kind: str, role: str) -> Object:
+        subject = {
+            "kind": "ServiceAccount",
+            "name": self.release.service_account,
+            "namespace": self.release.namespace,
+        }
+        return {
+            "apiVersion": f"{RBAC_API}/v1",
+            "kind": kind,
+            "metadata": about,
+            "roleRef": {"apiGroup": RBAC_API, "kind": role_kind, "name": role},
+            "subjects": [subject],
+        }
+
+    def _service(self) -> Object:
+        port = {"name": "metrics", "port": self.values.metrics.port, "targetPort": "metrics", "protocol": "TCP"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": self.release.metadata(f"{self.release.fullname}-metrics"),
+            "spec": {"selector": self.release.selector, "ports": [port]},
+        }
+
+    def _disruption_budget(self) -> Object:
+        return {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": self.release.metadata(self.release.fullname),
+            "spec": {
+                "maxUnavailable": self.values.pod_disruption_budget.max_unavailable,
+                "selector": {"matchLabels": self.release.selector},
+            },
+        }
+
+    def _network_policy(self) -> Object:
+        policy = self.values.network_policy
+        ingress: Object = {"ports": [{"port": "metrics", "protocol": "TCP"}]}
+        if policy.metrics_from:
+            ingress["from"] = policy.metrics_from
+        return {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": self.release.metadata(self.release.fullname),
+            "spec": {
+                "podSelector": {"matchLabels": self.release.selector},
+                "policyTypes": ["Ingress", "Egress"],
+                "ingress": [ingress],
+                "egress": [{"ports": [{"port": port, "protocol": "TCP"} for port in policy.api_server_ports]}],
+            },
+        }
+
+    def _service_monitor(self) -> Object:
+        monitor = self.values.metrics.service_monitor
+        about = self.release.metadata(self.release.fullname)
+        about["labels"] = {**about["labels"], **monitor.labels}
+        return {
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "ServiceMonitor",
+            "metadata": about,
+            "spec": {
+                "selector": {"matchLabels": self.release.selector},
+                "endpoints": [{"port": "metrics", "interval": monitor.interval}],
+            },
+        }
+
+
+def _role(kind: str, about: Object, rights: tuple[Right, ...]) -> Object:
+    return {
+        "apiVersion": f"{RBAC_API}/v1",
+        "kind": kind,
+        "metadata": about,
+        "rules": [each.rule() for each in rights],
+    }

@@ -1,0 +1,63 @@
+"""What `shoal operator` may do, and nothing beyond; the cluster tests run it with exactly these rights.
+
+`charts/shoal/templates/operator-role.yaml` is generated from here by tools/generate_chart.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.kubernetes.operator.lease_name import LEASE
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One rule of a role. `why` is for who reads the role and wonders."""
+
+    groups: tuple[str, ...]
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    why: str = ""
+
+    def rule(self) -> dict[str, Any]:
+        """As RBAC has it."""
+        rule = {"apiGroups": list(self.groups), "resources": list(self.resources), "verbs": list(self.verbs)}
+        return {**rule, "resourceNames": list(self.names)} if self.names else rule
+
+
+_JOBS = ("shoal.dev", "kubeflow.org")
+
+IN_NAMESPACES = (
+    Right(_JOBS, ("tfjobs",), ("get", "list", "watch", "delete")),
+    Right(_JOBS, ("tfjobs/status",), ("patch",)),
+    Right(
+        _JOBS,
+        ("tfjobs/finalizers",),
+        ("update",),
+        why="OwnerReferencesPermissionEnforcement, as OpenShift has it, asks for the right to set owners' finalizers.",
+    ),
+    Right(("",), ("pods",), ("get", "list", "watch", "create", "delete")),
+    Right(("",), ("pods/log",), ("get",)),
+    Right(
+        ("",),
+        ("services", "configmaps"),
+        ("list", "watch", "create", "patch", "delete"),
+        why="A server-side apply that creates needs both rights.",
+    ),
+    Right(("",), ("persistentvolumeclaims",), ("create", "patch")),
+    Right(("apps",), ("deployments",), ("create", "patch")),
+    Right(("scheduling.volcano.sh", "scheduling.x-k8s.io"), ("podgroups",), ("create", "patch", "delete")),
+    Right(("events.k8s.io",), ("events",), ("create",)),
+)
+"""In the namespaces whose jobs it looks after."""
+
+IN_CLUSTER = (Right(("",), ("persistentvolumes",), ("list", "create", "patch", "delete")),)
+"""Volumes belong to no namespace: those that jobs on NFS need."""
+
+OF_LEASE = (
+    Right(("coordination.k8s.io",), ("leases",), ("create",), why="A name cannot bound what is created."),
+    Right(("coordination.k8s.io",), ("leases",), ("get", "patch"), (LEASE,)),
+)
+"""In the namespace of the lease alone: elsewhere leases are those of nodes and of other controllers."""

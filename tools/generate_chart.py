@@ -1,0 +1,60 @@
+"""Write `values.schema.json` and the roles of `charts/shoal` from `shoal.kubernetes.install`.
+
+A test holds the files equal to what this writes: python -m tools.generate_chart
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from shoal.kubernetes.install.rights import IN_CLUSTER, IN_NAMESPACES, OF_LEASE, Right
+from shoal.kubernetes.install.values import Values
+from shoal.resources.yaml_text import write_yaml
+
+CHART = Path(__file__).parents[1] / "charts/shoal"
+HEAD = "{{- /* Written by tools/generate_chart.py from src/shoal/kubernetes/install/rights.py; change it there. */}}\n"
+LEASE_NAMESPACE = '  namespace: {{ include "shoal.leaseNamespace" . }}\n'
+
+
+def generate() -> dict[str, str]:
+    """The text of each file, by its path in the chart."""
+    return {"values.schema.json": _schema(), "templates/operator-role.yaml": _roles()}
+
+
+def _schema() -> str:
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Values.model_json_schema(by_alias=True)}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _roles() -> str:
+    parts = (
+        _role("ClusterRole", "", "", IN_NAMESPACES),
+        _role("ClusterRole", "-volumes", "", IN_CLUSTER),
+        _role("Role", "-lease", LEASE_NAMESPACE, OF_LEASE),
+    )
+    return HEAD + "{{- if .Values.rbac.create }}\n" + "---\n".join(parts) + "{{- end }}\n"
+
+
+def _role(kind: str, ending: str, namespace: str, rights: tuple[Right, ...]) -> str:
+    rules = "".join(_rule(each) for each in rights)
+    return (
+        f"apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n"
+        f'  name: {{{{ include "shoal.fullname" . }}}}{ending}\n{namespace}'
+        f'  labels:\n    {{{{- include "shoal.labels" . | nindent 4 }}}}\nrules:\n{rules}'
+    )
+
+
+def _rule(right: Right) -> str:
+    comment = f"  # {right.why}\n" if right.why else ""
+    first, *rest = (f"{field}: {_list(words)}" for field, words in right.rule().items())
+    return comment + "".join(f"{margin}{line}\n" for margin, line in (("  - ", first), *(("    ", x) for x in rest)))
+
+
+def _list(words: list[str]) -> str:
+    return f"[{', '.join(write_yaml([word]).removeprefix('- ').strip().replace(chr(39), chr(34)) for word in words)}]"
+
+
+if __name__ == "__main__":
+    for path, text in generate().items():
+        (CHART / path).write_text(text, encoding="utf-8")
