@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,7 @@ SITE_PACKAGES = f"usr/local/lib/python{PYTHON}/dist-packages"
 INCLUDE = ("python3", "ca-certificates")
 NOT_NEEDED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "var/log")
 # Sources of kernels for other compilers, and tests: half a gigabyte that no run reads.
-NOT_NEEDED_OF_PACKAGES = ("__pycache__", "include", "tests", "testing.a")
+NOT_NEEDED_OF_PACKAGES = ("include", "tests", "testing.a")
 
 
 def python_image(
@@ -89,8 +90,12 @@ def _packages_layer(requirements: Sequence[str]) -> Path:
 def _install(requirements: Sequence[str], target: Path) -> None:
     uv = Path(sys.executable).parent / "uv"
     platform = ["--python-version", PYTHON, "--python-platform", "x86_64-manylinux_2_31", "--only-binary", ":all:"]
-    command = [str(uv), "pip", "install", "--quiet", "--python", sys.executable, "--target", str(target), *platform]
-    done = subprocess.run([*command, *requirements], capture_output=True, text=True, check=False)
+    # Without bytecode each pod would compile TensorFlow for half a minute before it imports it. Times of files are
+    # lost in a layer, so bytecode must not depend on them.
+    options = ["--quiet", "--compile-bytecode", "--python", sys.executable, "--target", str(target)]
+    command = [str(uv), "pip", "install", *options, *platform]
+    env = {**os.environ, "PYC_INVALIDATION_MODE": "unchecked-hash"}
+    done = subprocess.run([*command, *requirements], env=env, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ClusterError(f"{' '.join([*command, *requirements])} failed:\n{done.stderr}", "make setup")
 

@@ -12,6 +12,7 @@ import yaml
 
 from shoal.kubernetes.install import Values, operator_objects
 from tests.cluster.api_level import ApiCluster
+from tests.cluster.node_level.cluster import NodeCluster
 from tests.cluster.programs import Program
 from tests.cluster.waiting import wait_until
 
@@ -24,7 +25,9 @@ COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "operator
 class OperatorProcess:
     """One operator; its log is read for the port that it serves on."""
 
-    def __init__(self, cluster: ApiCluster, name: str, *options: str, kubeconfig: Path | None = None) -> None:
+    def __init__(
+        self, cluster: ApiCluster | NodeCluster, name: str, *options: str, kubeconfig: Path | None = None
+    ) -> None:
         """As the administrator, unless `kubeconfig` names somebody else."""
         self._log = cluster.folder / f"operator-{name}.log"
         self._began = self._log.stat().st_size if self._log.exists() else 0
@@ -60,7 +63,7 @@ class OperatorProcess:
             return str(answer.read().decode())
 
 
-def install_crds(cluster: ApiCluster) -> None:
+def install_crds(cluster: ApiCluster | NodeCluster) -> None:
     """Shoal's CRDs; those that another test is deleting are waited for first."""
     kubectl = cluster.kubectl
 
