@@ -278,3 +278,21 @@ def test_clusters_that_cannot_be_used(shoal: Shoal, api_cluster: ApiCluster, tmp
         assert (broken.code, "hint: KUBECONFIG names" in broken.err) == (2, True), broken
     absent = Shoal(tmp_path / "absent", shoal.namespace)("ps")
     assert (absent.code, "hint: KUBECONFIG names" in absent.err) == (2, True), absent
+
+
+def test_progress_comes_from_what_pods_print(shoal: Shoal) -> None:
+    """A job with an evaluator has succeeded once the last checkpoint was evaluated, and not when time is up."""
+
+    def said(*lines: str) -> str:
+        return "".join(f"2026-01-01T00:00:01.5Z {line}\n" for line in lines)
+
+    step = 'SHOAL_PROGRESS: {"time": 1767225601.5, "step": 1200, "loss": 0.25}'
+    chief = role(exit="0@1s", log=said("training", step, 'SHOAL_PROGRESS: {"time": 1767225601.6, "checkpoint": 1200}'))
+    evaluated = 'SHOAL_PROGRESS: {"time": 1767225602.5, "evaluated": 1200, "step": 1200, "metrics": {"accuracy": 0.9}}'
+    result = shoal.run(tfjob("train", Chief=chief, Evaluator=role(log=said(evaluated))))
+    assert result.code == 0, result
+    assert "step 1,200, loss 0.25" in result.err
+    told = shoal("describe", "train").out
+    assert "Progress  step 1,200, loss 0.25" in told
+    assert "FinalCheckpointEvaluated" in told
+    assert shoal("logs", "train", "--replica", "chief-0").out == "chief-0 | training\n"

@@ -19,6 +19,7 @@ from shoal.kubernetes.operator.kinds import JOBS
 from shoal.kubernetes.operator.views import Job, Pod
 from shoal.resources.tfjob import CONTAINER_NAME
 from shoal.runs import Lines, LogChoice, RunError
+from shoal.tf.protocol import PROGRESS_PREFIX
 from shoal.training import Replica, ReplicaId, ReplicaState
 
 LOOK_SECONDS = 1.0
@@ -32,6 +33,9 @@ LAST_SECONDS = 5.0
 
 PATIENCE_SECONDS = 60.0
 """For how long a cluster that does not answer is asked again."""
+
+PROGRESS = PROGRESS_PREFIX.encode()
+"""Lines that begin so are meant for the operator; on one machine they are no part of the log."""
 
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z ")
 
@@ -56,7 +60,8 @@ class Mark:
                 continue
             else:
                 self.untimed = line
-            fresh.append(line.decode(errors="replace"))
+            if not line.startswith(PROGRESS):
+                fresh.append(line.decode(errors="replace"))
         return fresh
 
     @property
