@@ -103,6 +103,13 @@ class Description(NamedTuple):
     hint: str = ""
 
 
+class Board(NamedTuple):
+    """A command that shows a TensorBoard until it is ended, and the names of what is shown."""
+
+    command: list[str]
+    shown: list[str]
+
+
 class LogChoice(NamedTuple):
     """Which lines of which logs. `attempt` is counted from 1; None is the last one, `everything` is every one."""
 
@@ -169,6 +176,10 @@ class Run(Protocol):
 
     def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
         """The chosen lines; with `follow`, until the run is not alive and nothing is left to tell."""
+        ...
+
+    def tensorboard(self, port: int) -> Board:
+        """How to show the run's TensorBoard at 127.0.0.1:`port`."""
         ...
 
     def left_behind(self, look: Look) -> Iterator[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shoal.local import manifests
 from shoal.local.listing import list_runs, look, phase_of
+from shoal.local.log_folders import log_folders
 from shoal.local.log_lines import log_lines, replicas_with_logs
 from shoal.local.models import exported_models
 from shoal.local.orphans import sweep
@@ -15,6 +18,7 @@ from shoal.local.runs import Run, find
 from shoal.resources import Document, ManifestError, Phase, ReplicaType, TFJob
 from shoal.runs import (
     INTERRUPTED,
+    Board,
     Description,
     Followed,
     Lines,
@@ -86,6 +90,20 @@ class LocalRun:
 
     def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
         return log_lines(self.run, choice)
+
+    def tensorboard(self, port: int) -> Board:
+        """The TensorBoard of this environment, over the folders with the run's event files."""
+        folders = log_folders(self.run)
+        if not folders:
+            raise RunError(
+                f"{self.name} has written no event files (yet)",
+                "a script writes them with tf.summary or a TensorBoard callback",
+            )
+        if importlib.util.find_spec("tensorboard") is None:
+            raise RunError("TensorBoard is not installed here", "pip install tensorboard")
+        spec = ",".join(f"{label}:{folder}" for label, folder in folders.items())
+        options = ["--logdir_spec", spec, "--host", "127.0.0.1", "--port", str(port)]
+        return Board([sys.executable, "-m", "tensorboard.main", *options], list(folders))
 
     def left_behind(self, look: Look) -> Iterator[str]:
         yield f"logs: {self.run.logs}"

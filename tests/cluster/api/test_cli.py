@@ -254,6 +254,21 @@ def test_rm(shoal: Shoal, namespace: Kubectl) -> None:
     assert not namespace.exists(f"{KIND}/train")
 
 
+def test_tensorboard(shoal: Shoal, namespace: Kubectl) -> None:
+    """As far as kubectl: pods that pretend have no ports."""
+    board = {"logDirs": {"train": "/train/logs"}}
+    namespace.apply(tfjob("train", Worker=role(), tensorBoard=board), tfjob("plain", Worker=role()))
+    assert shoal("tensorboard", "plain").err.startswith("error: plain asks for no TensorBoard\nhint: ")
+    shoal.environment["PATH"] = "/nowhere"
+    assert "there is no kubectl here" in shoal("tensorboard", "train").err
+    shoal.environment["PATH"] = str(Path(namespace.program).parent)
+    wait_until(lambda: any("tensorboard" in name for name in names(namespace, "pods")), 20, "TensorBoard's pod")
+    result = shoal("tensorboard", "train", "--port", "16006")
+    assert result.code == 1, result
+    assert "TensorBoard of train: http://127.0.0.1:16006/" in result.err
+    assert "the fake kubelet can do no more than show logs" in result.err, "kubectl has come as far as the pod"
+
+
 def test_clusters_that_cannot_be_used(shoal: Shoal, api_cluster: ApiCluster, tmp_path: Path) -> None:
     unknown = shoal("ps", "--context", "shaol")
     assert unknown == Result(

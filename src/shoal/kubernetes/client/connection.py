@@ -37,6 +37,7 @@ class Connection:
 
     def __init__(self, context: str | None) -> None:
         """Raises RunError where there is no such cluster."""
+        self.context = context
         path = os.environ.get("KUBECONFIG")
         try:
             config = configuration(path, context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 
@@ -9,11 +10,13 @@ from shoal.kubernetes.client.connection import Connection
 from shoal.kubernetes.client.events import events_of
 from shoal.kubernetes.client.logs import JobLogs
 from shoal.kubernetes.client.snapshots import alive, look, pods_of, replicas, typed
+from shoal.kubernetes.labels import object_name
 from shoal.kubernetes.operator.api import NotFoundError, Object
 from shoal.kubernetes.operator.kinds import JOBS
 from shoal.kubernetes.operator.views import Job
+from shoal.kubernetes.tensorboard import SERVICE_PORT
 from shoal.resources import ManifestError, ReplicaType, TFJob
-from shoal.runs import Description, Lines, LogChoice, Look, Place, RunError
+from shoal.runs import Board, Description, Lines, LogChoice, Look, Place, RunError
 
 REMOVED = "Removed"
 """The phase of a job that was deleted while it was watched."""
@@ -83,6 +86,23 @@ class ClusterRun:
 
     def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
         return self._connection.iterate(JobLogs(self._client, self._known, choice).lines())
+
+    def tensorboard(self, port: int) -> Board:
+        """The TensorBoard that the job asks for, through kubectl: a tunnel is a protocol of its own, and kubectl's is
+        the one that every cluster is tested with."""
+        job = self.job()
+        board = job.spec.tensor_board
+        if board is None:
+            raise RunError(f"{self.name} asks for no TensorBoard", "name what to show in spec.tensorBoard.logDirs")
+        if shutil.which("kubectl") is None:
+            raise RunError(
+                "there is no kubectl here, which forwards the port", "https://kubernetes.io/docs/tasks/tools/"
+            )
+        command = ["kubectl", "--namespace", self._known.metadata.namespace]
+        if self._connection.context:
+            command += ["--context", self._connection.context]
+        command += ["port-forward", "--address", "127.0.0.1", f"service/{object_name(job, 'tensorboard')}"]
+        return Board([*command, f"{port}:{SERVICE_PORT}"], list(board.log_dirs))
 
     def left_behind(self, look: Look) -> Iterator[str]:
         if look.phase != REMOVED:
