@@ -170,6 +170,20 @@ def test_logs_are_followed_to_the_end_and_each_line_is_told_once(shoal: Shoal, n
     assert (process.returncode, out, err) == (0, "worker-0 | step 2\nworker-0 | step 3\n", "")
 
 
+def test_ctrl_c_ends_following_a_log(shoal: Shoal, namespace: Kubectl) -> None:
+    namespace.apply(tfjob("train", Worker=role(1, log=LOG)))
+    wait_for_attempt(namespace, "train-worker-0", 0)
+    process = shoal.begin("logs", "-f", "train")
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "worker-0 | step 1\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=15)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (130, "")
+
+
 def test_ps_and_describe(shoal: Shoal, namespace: Kubectl) -> None:
     assert shoal("ps") == Result(0, "", "nothing runs\n")
     assert json.loads(shoal("ps", "-o", "json").out) == []

@@ -121,6 +121,18 @@ def test_commands_that_are_told_find_the_cluster_again(shoal, server, monkeypatc
     assert "`shoal logs -f train --on kubernetes --context here`\n" in told
 
 
+def test_who_waits_bears_a_short_silence(shoal, server):
+    of_job = "/apis/shoal.dev/v1/namespaces/team/tfjobs/train"
+    silence = httpx2.ConnectError("no route")
+    running, ended = (200, job("train", phase="Running")), (200, job("train", phase="Succeeded"))
+    server.answers[of_job] = [running, silence, ended]
+    server.answers["/apis/"] = items(job("train", phase="Running"))
+    server.answers["/api/"] = items()
+    assert shoal("wait", "train").code == 0
+    server.answers["/apis/"] = silence
+    assert "does not answer: no route" in shoal("wait", "train").err
+
+
 def test_a_job_that_no_operator_looks_at_is_told_and_a_short_silence_is_borne(shoal, server, monkeypatch, tmp_path):
     file = tmp_path / "job.yaml"
     file.write_text(write_yaml(manifest()))

@@ -26,6 +26,9 @@ FIELD_MANAGER = "shoal-cli"
 _BROKEN = (ConfigError, OSError, yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError)
 """What reading a file that is no kubeconfig may raise."""
 
+PATIENCE_SECONDS = 60.0
+"""For how long a cluster that has answered before is asked again while somebody waits."""
+
 NO_TFJOBS = (
     "the cluster knows no TFJobs",
     "an administrator installs Shoal's: kubectl apply --server-side -f charts/shoal/crds (docs/operator.md)",

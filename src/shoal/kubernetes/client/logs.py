@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 
+from shoal.kubernetes.client.connection import PATIENCE_SECONDS
 from shoal.kubernetes.client.snapshots import alive, container_names, pods_of, replicas
 from shoal.kubernetes.operator.api import APIError, NotFoundError, UnreachableError
 from shoal.kubernetes.operator.client import Client
@@ -30,9 +31,6 @@ SILENCE_SECONDS = 300.0
 
 LAST_SECONDS = 5.0
 """How long streams may take to end once the job has ended. Replicas that `cleanPodPolicy: None` spares go on."""
-
-PATIENCE_SECONDS = 60.0
-"""For how long a cluster that does not answer is asked again."""
 
 PROGRESS = PROGRESS_PREFIX.encode()
 """Lines that begin so are meant for the operator; on one machine they are no part of the log."""

@@ -6,12 +6,12 @@ import shutil
 import time
 from collections.abc import Iterator
 
-from shoal.kubernetes.client.connection import Connection
+from shoal.kubernetes.client.connection import PATIENCE_SECONDS, Connection
 from shoal.kubernetes.client.events import events_of
 from shoal.kubernetes.client.logs import JobLogs
 from shoal.kubernetes.client.snapshots import alive, look, pods_of, replicas, typed
 from shoal.kubernetes.labels import object_name
-from shoal.kubernetes.operator.api import NotFoundError, Object
+from shoal.kubernetes.operator.api import NotFoundError, Object, UnreachableError
 from shoal.kubernetes.operator.kinds import JOBS
 from shoal.kubernetes.operator.views import Job
 from shoal.kubernetes.tensorboard import SERVICE_PORT
@@ -30,6 +30,7 @@ class ClusterRun:
         self._client = connection.client
         self._options = options
         self._known = job
+        self._answered = time.monotonic()
         self._kind = JOBS[job.api_version]
 
     @property
@@ -42,7 +43,16 @@ class ClusterRun:
 
     @property
     def alive(self) -> bool:
-        return alive(self._connection.run(self._current()))
+        """While the cluster does not answer for a moment, as it was: whoever waits for hours must bear that."""
+        try:
+            job = self._connection.run(self._current())
+        except RunError as fault:
+            silent = isinstance(fault.__cause__, UnreachableError)
+            if not silent or time.monotonic() - self._answered > PATIENCE_SECONDS:
+                raise
+            return alive(self._known)
+        self._answered = time.monotonic()
+        return alive(job)
 
     def look(self) -> Look:
         return self._connection.run(self._look())

@@ -7,6 +7,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
+from shoal.kubernetes.client.connection import PATIENCE_SECONDS
 from shoal.kubernetes.client.run import REMOVED, ClusterRun
 from shoal.kubernetes.client.snapshots import look, pods_of
 from shoal.kubernetes.operator.api import UnreachableError
@@ -17,9 +18,6 @@ from shoal.runs import Look, Show, Snapshot
 LOOK_SECONDS = 0.5
 PODS_SECONDS = 5.0
 """How old what is shown of pods may be while the job does not change."""
-
-PATIENCE_SECONDS = 60.0
-"""For how long a cluster that does not answer is asked again."""
 
 UNNOTICED_SECONDS = 10.0
 """After so long without any status a job seems to have no operator."""
