@@ -3,61 +3,57 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal.cli.display import describe_progress, format_seconds, job_table
-from shoal.local import manifests
-from shoal.local.listing import INTERRUPTED
-from shoal.local.runs import Run, Snapshot
-from shoal.resources import FirstFailure, ManifestError
+from shoal.resources import FirstFailure
+from shoal.runs import Description, Event, Place, Snapshot
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def describe_run(run: Run, snapshot: Snapshot, phase: str) -> RenderableType:
+def describe_run(name: str, place: Place, description: Description) -> RenderableType:
     """The run in full, for people."""
     from rich.console import Group
     from rich.text import Text
 
+    snapshot = description.look.snapshot
     # Not a table: a path that is longer than the line must still be one piece when it is copied.
     facts = Text(no_wrap=True, overflow="ignore")
-    for label, value in _facts(run, snapshot, phase):
+    for label, value in _facts(name, place, description):
         facts.append(f"{label:10}", "bold").append(f"{value}\n")
-    parts: list[RenderableType] = [facts, job_table(run.name, snapshot)]
+    parts: list[RenderableType] = [facts, job_table(name, snapshot)]
     if snapshot.status.conditions:
         parts += [Text(), _conditions(snapshot)]
+    if description.events:
+        parts += [Text(), _events(description.events)]
     if snapshot.status.first_failure:
         parts += [Text(), _failure(snapshot.status.first_failure)]
     return Group(*parts)
 
 
-def _facts(run: Run, snapshot: Snapshot, phase: str) -> list[tuple[str, str]]:
-    facts = [("Name", run.name), ("Phase", phase)]
-    if phase == INTERRUPTED:
-        facts.append(("", f"its supervisor was killed; go on with `shoal resume {run.name}`"))
-    try:
-        job = manifests.read(run).job
+def _facts(name: str, place: Place, description: Description) -> list[tuple[str, str]]:
+    snapshot = description.look.snapshot
+    facts = [("Name", name), ("Phase", description.look.phase)]
+    if description.hint:
+        facts.append(("", description.hint))
+    limit = None
+    if job := description.job:
         roles = ", ".join(f"{spec.count} {role.value}" for role, spec in job.replicas.items())
         facts += [("Strategy", job.strategy.value), ("Replicas", roles)]
-    except ManifestError as fault:
-        facts.append(("Manifest", str(fault)))
+        limit = job.spec.run_policy.backoff_limit
+    else:
+        facts.append(("Manifest", description.fault))
     if snapshot.status.message:
         facts.append(("Message", snapshot.status.message))
     if told := describe_progress(snapshot):
         facts.append(("Progress", told))
-    limit = f", {snapshot.status.retries} used" if snapshot.status.retries else ", none used"
-    facts.append(("Retries", _limit(run) + limit))
-    facts.append(("Folder", str(run.folder)))
+    used = f"{snapshot.status.retries} used" if snapshot.status.retries else "none used"
+    facts.append(("Retries", f"{'no limit' if limit is None else f'limit {limit}'}, {used}"))
+    facts.append((place.label, place.value))
     return facts
-
-
-def _limit(run: Run) -> str:
-    try:
-        limit = manifests.read(run).job.spec.run_policy.backoff_limit
-    except ManifestError:
-        limit = None
-    return "no limit" if limit is None else f"limit {limit}"
 
 
 def _conditions(snapshot: Snapshot) -> RenderableType:
@@ -71,6 +67,18 @@ def _conditions(snapshot: Snapshot) -> RenderableType:
         since = "" if each.last_transition_time is None else format_seconds(time.time() - each.last_transition_time)
         # As text: what a program is called, or says, may look like markup.
         table.add_row(each.type.value, each.status, since, each.reason, Text(each.message))
+    return table
+
+
+def _events(events: Sequence[Event]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for column in ("EVENT", "AGO", "REASON", "MESSAGE"):
+        table.add_column(column)
+    for each in events:
+        table.add_row(each.type, format_seconds(time.time() - each.time), each.reason, Text(each.message))
     return table
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from shoal.cli.terminal import console, say
-from shoal.local.runs import ReplicaRecord, Run, Snapshot
 from shoal.resources import Phase
+from shoal.runs import INTERRUPTED, Look, ReplicaRecord, Run, Snapshot
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,7 +22,7 @@ STYLES = {
     "Running": "cyan",
     "Restarting": "yellow",
     "Suspended": "yellow",
-    "Interrupted": "yellow",
+    INTERRUPTED: "yellow",
     "Terminating": "dim",
     "Succeeded": "green",
     "Failed": "red",
@@ -162,25 +162,16 @@ def format_seconds(seconds: float) -> str:
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
-def summary(run: Run) -> None:
+def summary(run: Run, look: Look) -> None:
     """What is left to say when a run has ended: how, after how long, and where its logs and models are."""
-    from shoal.local.models import exported_models
-
-    snapshot = run.snapshot()
+    snapshot = look.snapshot
     status = snapshot.status
-    verdict = (
-        f"{status.phase.value.lower()}: {status.message}"
-        if status.phase is Phase.FAILED
-        else status.phase.value.lower()
-    )
+    verdict = f"{look.phase.lower()}: {status.message}" if status.phase is Phase.FAILED else look.phase.lower()
     again = f"{status.retries} {'retry' if status.retries == 1 else 'retries'}" if status.retries else ""
     say(", ".join(filter(None, [f"{run.name} {verdict}", elapsed(snapshot), describe_progress(snapshot), again])))
     if status.phase is Phase.FAILED and status.first_failure and status.first_failure.log_tail:
         say(f"the last lines of {status.first_failure.replica}:")
         for line in status.first_failure.log_tail:
             say(f"  {line}")
-    say(f"logs: {run.logs}")
-    if status.phase is Phase.SUCCEEDED:
-        for model in exported_models(run.volumes):
-            say(f"model: {model.base_path} (version {model.version})")
-            say(f"serve it: {model.serving_command(run.name)}")
+    for sentence in run.left_behind(look):
+        say(sentence)

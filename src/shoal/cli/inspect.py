@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli.names import RunName
+from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_on
 from shoal.cli.terminal import Output, console, say
 
 if TYPE_CHECKING:
-    from shoal.local.runs import Run, Snapshot
+    from shoal.runs import Look, Run
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, or json for programs.")]
 
@@ -25,13 +26,15 @@ def register(app: typer.Typer) -> None:
 def ps(
     everything: Annotated[bool, typer.Option("--all", "-a", help="Show runs that have ended, too.")] = False,
     output: OutputOption = Output.TABLE,
+    on: OnOption = On.LOCAL,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
 ) -> None:
     """List runs: those that are active, or all."""
-    from shoal.local.listing import INTERRUPTED, list_runs
-
-    listed = [(run, snapshot, phase) for run, snapshot, phase in list_runs() if everything or phase not in _ENDED]
+    found = runs_on(on, context, namespace).all(replicas=output is Output.JSON)
+    listed = [(run, look) for run, look in found if everything or look.phase not in _ENDED]
     if output is Output.JSON:
-        print(json.dumps([_as_data(run, snapshot, phase) for run, snapshot, phase in listed], indent=2))
+        print(json.dumps([_as_data(run, look) for run, look in listed], indent=2))
         return
     if not listed:
         say("nothing runs" if not everything else "there are no runs")
@@ -39,11 +42,12 @@ def ps(
     from rich.table import Table
 
     from shoal.cli.display import STYLES, describe_progress, elapsed
+    from shoal.runs import INTERRUPTED
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("NAME", "PHASE", "REPLICAS", "PROGRESS", "RETRIES", "TIME"):
         table.add_column(column, no_wrap=column != "PROGRESS")  # on a narrow terminal, progress alone gives way
-    for run, snapshot, phase in listed:
+    for run, (snapshot, phase, _) in listed:
         counts = snapshot.status.replica_statuses.values()
         active = sum(c.active for c in counts) if phase != INTERRUPTED else 0
         up = f"{active} running, {sum(c.succeeded for c in counts)} done"
@@ -59,22 +63,22 @@ def ps(
     console().print(table)
 
 
-def describe(name: RunName, output: OutputOption = Output.TABLE) -> None:
+def describe(
+    name: RunName,
+    output: OutputOption = Output.TABLE,
+    on: OnOption = On.LOCAL,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+) -> None:
     """Tell everything about a run: its replicas, its conditions, the first failure with its last words."""
-    from shoal.local.listing import list_runs
-    from shoal.local.runs import find
-
-    find(name).snapshot()  # complains of a run that is not there, or damaged
-    listed = {run.name: (run, snapshot, phase) for run, snapshot, phase in list_runs()}
-    if name not in listed:
-        find(name)  # its time to live was over just now
-    run, snapshot, phase = listed[name]
+    run = runs_on(on, context, namespace).find(name)
+    description = run.describe()
     if output is Output.JSON:
-        print(json.dumps(_as_data(run, snapshot, phase), indent=2))
+        print(json.dumps(_as_data(run, description.look), indent=2))
         return
     from shoal.cli.description import describe_run
 
-    console().print(describe_run(run, snapshot, phase), crop=False)
+    console().print(describe_run(run.name, run.place, description), crop=False)
 
 
 def logs(
@@ -88,16 +92,24 @@ def logs(
     attempt: Annotated[int | None, typer.Option(help="Only this attempt, counted from 1; by default the last.")] = None,
     everything: Annotated[bool, typer.Option("--all-attempts", help="Every attempt, not only the last.")] = False,
     tail: Annotated[int | None, typer.Option(help="Only the last lines of each log.", min=0)] = None,
+    on: OnOption = On.LOCAL,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
 ) -> None:
     """Print what the replicas wrote, each line with its replica's name."""
     from shoal.cli.logs import print_logs
-    from shoal.local.runs import find
+    from shoal.runs import LogChoice
 
-    print_logs(find(name), follow=follow, replicas=replica, attempt=attempt, everything=everything, tail=tail)
+    run = runs_on(on, context, namespace).find(name)
+    print_logs(
+        run.log_lines(LogChoice(follow, replica or (), attempt, everything, tail)),
+        run.replicas_with_logs(),
+    )
 
 
 _ENDED = ("Succeeded", "Failed")
 
 
-def _as_data(run: Run, snapshot: Snapshot, phase: str) -> dict[str, Any]:
-    return {"name": run.name, "folder": str(run.folder), **json.loads(snapshot.dump()), "phase": phase}
+def _as_data(run: Run, look: Look) -> dict[str, Any]:
+    label, place = run.place
+    return {"name": run.name, label.lower(): place, **json.loads(look.snapshot.dump()), "phase": look.phase}

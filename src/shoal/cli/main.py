@@ -58,8 +58,9 @@ def main() -> None:
 def _explain(fault: Exception) -> None:
     """Say what the user can mend; raise what only we can."""
     from shoal.local.process import LaunchError
-    from shoal.local.runs import RunError, runs_folder
+    from shoal.local.runs import runs_folder
     from shoal.resources import ManifestError
+    from shoal.runs import RunError
 
     match fault:
         case ManifestError():

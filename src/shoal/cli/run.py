@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shoal.cli.names import RunName
+from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_on
 from shoal.cli.terminal import Exit, complain, refuse, say
 
 if TYPE_CHECKING:
-    from shoal.local.manifests import Wanted
-    from shoal.local.runs import Run, Snapshot
-    from shoal.resources import Document, Phase
+    from shoal.resources import Document
+    from shoal.runs import Look, Run, Runs
 
 Detach = Annotated[bool, typer.Option("--detach", "-d", help="Leave the job running and return.")]
 Prefork = Annotated[
@@ -37,46 +36,54 @@ def run(
     replace: Annotated[bool, typer.Option("--replace", help="Start over if a run of that name exists.")] = False,
     prefork: Prefork = True,
     lint: Annotated[bool, typer.Option(help="Refuse a job in which `shoal lint` finds an error.")] = True,
+    on: OnOption = On.LOCAL,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
 ) -> None:
-    """Run the jobs of a manifest on this machine, one process per replica.
+    """Run the jobs of a manifest: on this machine, one process per replica, or on Kubernetes, one pod per replica.
 
     The exit code is 0 only if every job succeeded: 1 a job failed, 2 the request was refused, 3 a job was stopped
-    by somebody else, 130 Ctrl-C (all processes are ended; `shoal resume` goes on from the last checkpoint).
+    by somebody else, 130 Ctrl-C (on this machine all processes are ended, and `shoal resume` goes on from the last
+    checkpoint; on Kubernetes the job goes on without this terminal).
     """
-    from shoal.local.manifests import jobs_in
     from shoal.resources import load, parse
 
     documents = load(file)
-    wanted = jobs_in(documents)
-    if not wanted:
+    jobs = [document.job for document in documents if document.job]
+    if not jobs:
         refuse(f"{file}: there is no TFJob in it")
     if lint:
         _lint(documents)
     if name is not None:
-        if len(wanted) > 1:
-            refuse(f"{file} has {len(wanted)} jobs, and --name names one", "run them from files of their own")
-        wanted[0].job.metadata.name = name
-        parse(wanted[0].job.dump(), source="--name")
-    source = Path.cwd() if file == "-" else _folder_of(Path(file))
-    runs = _make_room(wanted, replace)
-    for each, wants in zip(runs, wanted, strict=True):
-        each.create(wants.text(), source)
-    _start(runs, detach, prefork)
+        if len(jobs) > 1:
+            refuse(f"{file} has {len(jobs)} jobs, and --name names one", "run them from files of their own")
+        jobs[0].metadata.name = name
+        parse(jobs[0].dump(), source="--name")
+    names = [job.name for job in jobs]
+    if twice := next((each for each in names if names.count(each) > 1), None):
+        refuse(f"two jobs are named {twice!r}", "give each a metadata.name of its own")
+    runs = runs_on(on, context, namespace, prefork)
+    _start(runs, runs.create(documents, file, replace), detach)
 
 
-def resume(name: RunName, detach: Detach = False, prefork: Prefork = True) -> None:
+def resume(
+    name: RunName,
+    detach: Detach = False,
+    prefork: Prefork = True,
+    on: OnOption = On.LOCAL,
+    context: ContextOption = None,
+    namespace: NamespaceOption = None,
+) -> None:
     """Go on with a run that was stopped or interrupted, from its last checkpoint."""
-    from shoal.local import manifests
-    from shoal.local.runs import find
-
-    found = find(name)
-    phase = found.snapshot().status.phase
+    runs = runs_on(on, context, namespace, prefork)
+    found = runs.find(name)
+    phase = found.look().snapshot.status.phase
     if phase.final:
         refuse(f"run {name!r} has {phase.value.lower()}", "start over with `shoal run FILE --replace`")
     if found.alive:
-        refuse(f"run {name!r} is running", f"see it with `shoal logs -f {name}`")
-    manifests.edit(found, lambda job: setattr(job.spec.run_policy, "suspend", None))
-    _start([found], detach, prefork)
+        refuse(f"run {name!r} is running", f"see it with `shoal logs -f {name}{runs.options}`")
+    found.suspend(False)
+    _start(runs, [found], detach)
 
 
 def _lint(documents: list[Document]) -> None:
@@ -96,75 +103,28 @@ def _lint(documents: list[Document]) -> None:
         say(f"{len(found)} {'warning' if len(found) == 1 else 'warnings'} ({rules}); read them with `shoal lint`")
 
 
-def _folder_of(path: Path) -> Path:
-    absolute = path.absolute()
-    return absolute if absolute.is_dir() else absolute.parent
-
-
-def _make_room(wanted: list[Wanted], replace: bool) -> list[Run]:
-    """The runs to create. Where one exists, nothing is touched unless the user said so."""
-    from shoal.local.runs import Run
-
-    names = [wants.job.name for wants in wanted]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        refuse(f"two jobs are named {twice!r}", "give each a metadata.name of its own")
-    runs = [Run(name) for name in names]
-    for each in runs:
-        if not each.exists:
-            continue
-        if each.alive:
-            refuse(
-                f"a run named {each.name!r} is running",
-                f"stop it with `shoal stop {each.name}`, or use --name for another",
-            )
-        if not replace:
-            refuse(
-                f"a run named {each.name!r} exists ({each.snapshot().status.phase.value.lower()})",
-                "start over with --replace, or use --name for another",
-            )
-    for each in runs:
-        if each.exists:
-            each.remove()
-    return runs
-
-
-def _start(runs: list[Run], detach: bool, prefork: bool) -> None:
-    from shoal.local.running import detach as leave_supervisor
+def _start(runs: Runs, begun: Sequence[Run], detach: bool) -> None:
+    from shoal.cli.display import display, summary
 
     if detach:
-        for each in runs:
-            leave_supervisor(each, prefork=prefork)
-            say(f"{each.name} runs; watch it with `shoal logs -f {each.name}`, end it with `shoal stop {each.name}`")
+        for each in begun:
+            runs.leave(each)
+            watch, end = (f"`shoal {words} {each.name}{runs.options}`" for words in ("logs -f", "stop"))
+            say(f"{each.name} runs; watch it with {watch}, end it with {end}")
         return
-    phases = asyncio.run(_watch(runs, prefork))
-    raise SystemExit(_exit_code(phases))
-
-
-async def _watch(runs: list[Run], prefork: bool) -> list[Phase]:
-    """Supervise the runs in this process, and show them until all have ended."""
-    from shoal.cli.display import display, summary
-    from shoal.local.running import Interruption, look_after
-
-    with Interruption() as interruption, display() as show:
-
-        async def look(each: Run) -> Phase:
-            def on_change(snapshot: Snapshot) -> None:
-                show(each.name, snapshot)
-
-            return (await look_after(each, interruption, prefork=prefork, on_change=on_change)).phase
-
-        phases = await asyncio.gather(*map(look, runs))
-    for each in runs:
-        summary(each)
-    if interruption.received:
-        say("hint: go on with `shoal resume NAME`")
+    with display() as show:
+        looks, interrupted = runs.follow(begun, show)
+    for run, look in zip(begun, looks, strict=True):
+        if not look.alive:
+            summary(run, look)
+    if interrupted:
+        say(runs.after_interruption)
         raise SystemExit(Exit.INTERRUPTED)
-    return list(phases)
+    raise SystemExit(_exit_code(looks))
 
 
-def _exit_code(phases: list[Phase]) -> Exit:
-    from shoal.resources import Phase
-
-    if all(phase is Phase.SUCCEEDED for phase in phases):
+def _exit_code(looks: Sequence[Look]) -> Exit:
+    phases = [look.phase for look in looks]
+    if all(phase == "Succeeded" for phase in phases):
         return Exit.OK
-    return Exit.FAILED if Phase.FAILED in phases else Exit.STOPPED
+    return Exit.FAILED if "Failed" in phases else Exit.STOPPED

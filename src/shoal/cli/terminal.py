@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +45,7 @@ def say(message: str) -> None:
 
 def complain(problem: str, hint: str = "") -> None:
     """`error: …`, and `hint: …` where something can be done."""
-    red, bold, plain = ("\033[31m", "\033[1m", "\033[0m") if _coloured() else ("", "", "")
+    red, bold, plain = ("\033[31m", "\033[1m", "\033[0m") if coloured(sys.stderr) else ("", "", "")
     print(f"{red}error:{plain} {problem}", file=sys.stderr)
     if hint:
         print(f"{bold}hint:{plain} {hint}", file=sys.stderr)
@@ -57,5 +57,6 @@ def refuse(problem: str, hint: str = "") -> NoReturn:
     raise SystemExit(Exit.REFUSED)
 
 
-def _coloured() -> bool:
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def coloured(stream: TextIO) -> bool:
+    """Whether somebody looks who wants colours."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -10,6 +10,7 @@ from shoal.resources import TFJob
 
 IMAGE = "tensorflow/tensorflow:2.21.0"
 PORT = 6006
+SERVICE_PORT = 80
 COMPONENT = "app.kubernetes.io/component"
 
 
@@ -51,6 +52,6 @@ def tensorboard(job: TFJob) -> list[Object]:
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": metadata(job, name, labels),
-            "spec": {"selector": labels, "ports": [{"name": "http", "port": 80, "targetPort": "http"}]},
+            "spec": {"selector": labels, "ports": [{"name": "http", "port": SERVICE_PORT, "targetPort": "http"}]},
         },
     ]

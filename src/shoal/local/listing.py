@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 
 from shoal.local import manifests
-from shoal.local.runs import DamagedRunError, Run, Snapshot, all_runs
+from shoal.local.runs import DamagedRunError, Run, all_runs
 from shoal.resources import JobStatus, ManifestError, Phase
+from shoal.runs import INTERRUPTED, Snapshot
 from shoal.training import DeleteJob, Observed, decide
-
-INTERRUPTED = "Interrupted"
-"""The phase of a run that had not ended when its supervisor was killed. `shoal resume` goes on with it."""
-
 
 DAMAGED = "Damaged"
 """The phase of a run whose status cannot be read. It must not hide the others."""
@@ -20,7 +17,7 @@ DAMAGED = "Damaged"
 def list_runs() -> list[tuple[Run, Snapshot, str]]:
     """Each run, what was last known of it, and its phase. Runs whose time to live is over are removed on the way:
     nobody looks after a run that has ended, so the next command does."""
-    return [(run, *told) for run in all_runs() if (told := _look(run))]
+    return [(run, *told) for run in all_runs() if (told := look(run))]
 
 
 def phase_of(run: Run, snapshot: Snapshot) -> str:
@@ -30,7 +27,8 @@ def phase_of(run: Run, snapshot: Snapshot) -> str:
     return INTERRUPTED if left_alone else phase.value
 
 
-def _look(run: Run) -> tuple[Snapshot, str] | None:
+def look(run: Run) -> tuple[Snapshot, str] | None:
+    """What was last known of the run, and its phase; None where its time to live was over, and it was removed."""
     try:
         snapshot = run.snapshot()
     except DamagedRunError as fault:

@@ -13,7 +13,6 @@ Event files are TFRecords (https://www.tensorflow.org/tutorials/load_data/tfreco
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import re
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.training import ReplicaId, ReplicaProgress
+from shoal.training.progress_lines import add_line, read_line
 
 EVENT_FILE = "events.out.tfevents."
 """How the name of an event file begins."""
@@ -120,19 +120,9 @@ class ProgressReader:
         return self._found
 
     def _note_line(self, id: ReplicaId, said: dict[str, Any]) -> None:
-        before = self.known.get(id) or ReplicaProgress(0, 0.0)
-        when = _number(said.get("time")) or before.time
-        if (step := _whole(said.get("step"))) is not None:
-            loss = _number(said.get("loss"))
-            before = replace(before, step=step, time=when, loss=before.loss if loss is None else loss)
-            before = replace(before, metrics=_metrics(before, said.get("metrics")))
-        if (step := _whole(said.get("checkpoint"))) is not None:
-            before = replace(before, checkpoint_step=step, time=before.time or when)
-        if (step := _whole(said.get("evaluated"))) is not None:
-            before = replace(before, evaluated_step=step, time=before.time or when)
-        if before.time:
+        if known := add_line(self.known.get(id), said):
             self._speaking.add(id)
-            self.known[id] = before
+            self.known[id] = known
 
     def _note_scalars(self, id: ReplicaId, path: Path, told: list[tuple[int, float, str, float]]) -> None:
         before = self.known.get(id) or ReplicaProgress(0, 0.0)
@@ -152,11 +142,7 @@ def _json_lines(tail: Tail) -> Iterator[dict[str, Any]]:
         return
     tail.offset += len(complete) + 1
     for line in complete.split(b"\n"):
-        try:
-            said = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(said, dict):
+        if (said := read_line(line)) is not None:
             yield said
 
 
@@ -223,26 +209,3 @@ def _event_messages() -> Any:
     except ImportError:
         return None
     return event_pb2
-
-
-def _metrics(before: ReplicaProgress, said: object) -> tuple[tuple[str, float], ...]:
-    told = said.items() if isinstance(said, dict) else ()
-    numbers = {name: number for name, value in told if (number := _number(value)) is not None}
-    return tuple((dict(before.metrics) | numbers).items())
-
-
-def _number(value: object) -> float | None:
-    """A JSON number, as far as it is one: neither a truth value, nor NaN, nor beyond what a float can hold."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _whole(value: object) -> int | None:
-    """A step. TensorFlow counts them in 64 bits."""
-    number = _number(value)
-    return int(value) if number is not None and 0 <= number < 2**63 else None  # type: ignore[call-overload]

@@ -17,10 +17,11 @@ from shoal.local.orphans import sweep
 from shoal.local.plan import Plan
 from shoal.local.prefork import PreforkLauncher
 from shoal.local.process import Launcher
-from shoal.local.runs import Run, RunError, Snapshot
+from shoal.local.runs import Run
 from shoal.local.spawn import SpawnLauncher
 from shoal.local.supervisor import Supervisor
 from shoal.resources.status import JobStatus
+from shoal.runs import RunError, Snapshot
 
 DETACHED_START_SECONDS = 30.0
 """How long a detached supervisor may take to write its first status."""

@@ -24,23 +24,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from shoal.resources.status import JobStatus
 from shoal.resources.suggestion import nearest
+from shoal.runs import RunError, Snapshot
 
 HOME = "SHOAL_HOME"
 """The environment variable that says where runs live, instead of `~/.shoal`."""
-
-
-class RunError(Exception):
-    """Something cannot be done with a run. `hint` says what to do instead."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 class DamagedRunError(RunError):
@@ -50,43 +42,6 @@ class DamagedRunError(RunError):
         super().__init__(
             f"{file} is damaged", f"remove the run with `shoal rm {run.name}`, or start over with --replace"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaRecord:
-    """One replica as the supervisor last knew it. Times are seconds since the epoch."""
-
-    name: str
-    attempt: int
-    state: str
-    pid: int | None = None
-    address: str | None = None
-    exit_code: int | None = None
-    started_at: float | None = None
-    finished_at: float | None = None
-    step: int | None = None
-    loss: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The content of status.json."""
-
-    status: JobStatus
-    replicas: list[ReplicaRecord] = field(default_factory=list)
-    run_id: str = ""
-    supervisor: int = 0
-    began_at: float = 0.0
-
-    def dump(self) -> str:
-        told = {**asdict(self), "status": self.status.dump()}
-        return json.dumps(told, indent=1)
-
-    @classmethod
-    def load(cls, text: str) -> Snapshot:
-        told = json.loads(text)
-        replicas = [ReplicaRecord(**replica) for replica in told.pop("replicas")]
-        return cls(status=JobStatus.model_validate(told.pop("status")), replicas=replicas, **told)
 
 
 class Run:

@@ -20,9 +20,10 @@ from shoal.local.plan import Plan
 from shoal.local.ports import answers
 from shoal.local.process import Launcher, LaunchError, Process
 from shoal.local.progress import ProgressReader
-from shoal.local.runs import ReplicaRecord, Run, Snapshot
+from shoal.local.runs import Run
 from shoal.resources.status import JobStatus, Phase
 from shoal.resources.tfjob import TFJob
+from shoal.runs import ReplicaRecord, Snapshot
 from shoal.training import (
     Action,
     Create,

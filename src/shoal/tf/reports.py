@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from typing import Any
 
@@ -35,10 +36,15 @@ def report_evaluation(step: int) -> None:
 
 def _tell(said: dict[str, Any]) -> None:
     file = os.environ.get(protocol.PROGRESS_FILE)
-    if not file:
+    if not file and not os.environ.get(protocol.PROGRESS_LOG):
         return
     # NaN is no JSON, but a loss that became NaN is what its reader most wants to know; Python's reader takes it.
     line = json.dumps({"time": round(time.time(), 3), **said}) + "\n"
+    if not file:
+        # Past Python's buffer, in which the line might wait for long, but not before what waits there already.
+        sys.stdout.flush()
+        os.write(1, f"{protocol.PROGRESS_PREFIX}{line}".encode())
+        return
     # One write of a short line to a file opened for appending is never mixed with another process's.
     descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

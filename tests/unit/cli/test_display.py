@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from shoal.cli.display import describe_progress, display, elapsed, format_seconds
-from shoal.local.runs import ReplicaRecord, Snapshot
 from shoal.resources import JobStatus, Phase, Progress
+from shoal.runs import ReplicaRecord, Snapshot
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from shoal import __version__
 from shoal.cli.main import app
-from shoal.local.runs import ReplicaRecord, Run, Snapshot
+from shoal.local.runs import Run
 from shoal.resources import Condition, ConditionType, FirstFailure, JobStatus, Phase, Progress, dump, parse
 from shoal.resources.yaml_text import write_yaml
+from shoal.runs import ReplicaRecord, Snapshot
 from tests.unit.resources.manifests import changed, manifest
 
 COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()"]

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from shoal.local.listing import DAMAGED, INTERRUPTED, list_runs
+from shoal.local.listing import DAMAGED, list_runs
 from shoal.local.manifests import ManifestReader, Wanted, edit, jobs_in, read
-from shoal.local.runs import DamagedRunError, ReplicaRecord, Run, RunError, Snapshot, all_runs, find, replace_file
+from shoal.local.runs import DamagedRunError, Run, all_runs, find, replace_file
 from shoal.resources import JobStatus, ManifestError, Phase, dump, load, parse
+from shoal.runs import INTERRUPTED, ReplicaRecord, RunError, Snapshot
 from tests.unit.resources.manifests import changed, manifest
 
 from .replicas import config_map

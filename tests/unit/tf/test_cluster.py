@@ -99,8 +99,20 @@ def test_progress_lines(tmp_path, monkeypatch):
     ]
 
 
+def test_progress_lines_in_the_log_of_a_pod(monkeypatch, capfd):
+    monkeypatch.delenv("SHOAL_PROGRESS_FILE", raising=False)
+    monkeypatch.setenv("SHOAL_PROGRESS_LOG", "1")
+    print("training")
+    report(2, loss=0.5)
+    training, line = capfd.readouterr().out.splitlines()
+    assert training == "training"
+    assert line.startswith('SHOAL_PROGRESS: {"time": ')
+    assert line.endswith(', "step": 2, "loss": 0.5}')
+
+
 def test_nobody_listens(monkeypatch, tmp_path):
     monkeypatch.delenv("SHOAL_PROGRESS_FILE", raising=False)
+    monkeypatch.delenv("SHOAL_PROGRESS_LOG", raising=False)
     monkeypatch.chdir(tmp_path)
     report(1, loss=2.0)
     assert list(tmp_path.iterdir()) == []

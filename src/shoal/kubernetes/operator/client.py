@@ -7,6 +7,7 @@ watch has no bookmarks and no time limit (lightkube 1.0).
 from __future__ import annotations
 
 import asyncio
+import builtins
 import random
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ from shoal.kubernetes.operator.api import (
     WatchEvent,
 )
 from shoal.kubernetes.operator.kinds import PODS, Kind
-from shoal.kubernetes.operator.views import Named, View
+from shoal.kubernetes.operator.views import Named, Owned, View
 
 V = TypeVar("V", bound=Named)
 
@@ -78,6 +79,16 @@ class _RawEvent(View):
     object: msgspec.Raw
 
 
+class _Resource(View):
+    name: str
+    kind: str
+    namespaced: bool
+
+
+class _Resources(View):
+    resources: list[_Resource]
+
+
 class _Status(View):
     kind: str = ""
     code: int = 0
@@ -94,11 +105,13 @@ class Client:
         may_write: Callable[[], bool] = lambda: True,
         wrote: Callable[[str, str], None] = lambda verb, plural: None,
         transport: httpx2.AsyncBaseTransport | None = None,
+        manager: str = FIELD_MANAGER,
     ) -> None:
         timeout = httpx2.Timeout(READ_SECONDS, connect=5.0, pool=READ_SECONDS)
         self._http = connect(config, _Connections(timeout=timeout, transport=transport))
         self._may_write = may_write
         self._wrote = wrote
+        self._manager = manager
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -151,9 +164,11 @@ class Client:
     async def get(self, kind: Kind[V], namespace: str | None, name: str) -> V:
         return _decode(kind, await self._send("GET", kind.path(namespace, name)))
 
-    async def create(self, kind: Kind[V], object: Object) -> V:
+    async def create(self, kind: Kind[V], object: Object, dry_run: bool = False) -> V:
+        """With `dry_run` the server says what it would, and does nothing."""
         path = kind.path(object["metadata"].get("namespace"))
-        return _decode(kind, await self._write("create", "POST", kind, path, object))
+        params = {"dryRun": "All"} if dry_run else None
+        return _decode(kind, await self._write("create", "POST", kind, path, object, params))
 
     async def apply(self, kind: Kind[V], object: Object) -> V:
         path = kind.path(object["metadata"].get("namespace"), object["metadata"]["name"])
@@ -185,6 +200,41 @@ class Client:
         params = {"container": container, "tailLines": str(lines), "timestamps": "true"}
         return (await self._send("GET", PODS.path(namespace, pod, "log"), params)).decode(errors="replace")
 
+    async def log_stream(
+        self, namespace: str, pod: str, params: dict[str, str], silence_seconds: float
+    ) -> AsyncIterator[builtins.list[bytes]]:
+        """A container's log as it comes, some lines at a time; `params` are those of the API's `log`. Ends where the
+        server ends it, or nothing came for so long."""
+        timeout = httpx2.Timeout(READ_SECONDS, read=silence_seconds)
+        path = PODS.path(namespace, pod, "log")
+        try:
+            async with self._http.stream("GET", path, params=params, timeout=timeout) as response:
+                if response.is_error:
+                    raise _error(response.status_code, await response.aread())
+                rest = b""
+                async for chunk in response.aiter_bytes():
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    if whole:
+                        yield whole
+                if rest:
+                    yield [rest]
+        except httpx2.ReadTimeout:
+            return
+        except httpx2.HTTPError as fault:
+            raise UnreachableError(f"the log of {pod}: {fault!r}") from fault
+
+    async def kinds(self, api_version: str) -> builtins.list[Kind[Owned]]:
+        """The kinds of objects that the server has of a group and version; none where it does not know the group."""
+        root = "/apis/" if "/" in api_version else "/api/"
+        try:
+            body = await self._send("GET", f"{root}{api_version}")
+        except NotFoundError:
+            return []
+        served = msgspec.json.decode(body, type=_Resources).resources
+        return [
+            Kind(api_version, each.kind, each.name, Owned, each.namespaced) for each in served if "/" not in each.name
+        ]
+
     async def _write(
         self,
         verb: str,
@@ -195,7 +245,7 @@ class Client:
         params: dict[str, str] | None = None,
         content: str = "application/json",
     ) -> bytes:
-        params = {**(params or {}), "fieldManager": FIELD_MANAGER} if verb != "delete" else {}
+        params = {**(params or {}), "fieldManager": self._manager} if verb != "delete" else {}
         return await self._send(method, path, params, body, content, (verb, kind.plural))
 
     async def _send(

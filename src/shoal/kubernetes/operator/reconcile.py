@@ -21,6 +21,7 @@ from shoal.kubernetes.operator.merge_patch import merge_patch
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.operator.observe import observe, replica_id
 from shoal.kubernetes.operator.pod_creation import PodCreation
+from shoal.kubernetes.operator.progress import LogProgress
 from shoal.kubernetes.operator.refusal import refused
 from shoal.kubernetes.operator.supply import Supply
 from shoal.kubernetes.operator.transitions import tell
@@ -55,6 +56,7 @@ class Reconciler:
         self._supply = Supply(api, caches)
         self._pods = PodCreation(api, caches, recorder, gpu_resource)
         self._activity = LogActivity(api)
+        self._progress = LogProgress(api)
 
     async def reconcile(self, key: JobKey) -> float | None:
         """One pass. Answers when to look again without any event, in seconds since the epoch.
@@ -73,27 +75,34 @@ class Reconciler:
         job = wanted.job.model_copy(update={"status": before})
         pods = self._caches.pods.owned_by(stored.metadata.uid)
         now = self._clock()
-        decision = decide(job, Observed(await self._observe(job, pods, now)), now)
+        replicas, progress_due = await self._observe(job, stored.metadata.uid, pods, now)
+        decision = decide(job, Observed(replicas), now)
         status = _with_selectors(job, decision.status)
         stored = await self._write_status(stored, before, status, wanted)
         await self._act(job, stored, wanted, decision, pods)
         if status.phase.final and not before.phase.final:
             self._metrics.writes_per_job.observe(wanted.writes)
-        return decision.wake_at
+        due = [at for at in (decision.wake_at, progress_due) if at is not None]
+        return min(due, default=None) if not status.phase.final else decision.wake_at
 
     def forget(self, job: Job) -> None:
         """The job has been deleted. Its objects are the garbage collector's."""
         self._wanted.forget(job.metadata.uid)
         self._activity.forget(job.metadata.uid)
+        self._progress.forget(job.metadata.uid)
 
     # --- observe --------------------------------------------------------------------------------
 
-    async def _observe(self, job: TFJob, pods: list[Pod], now: float) -> tuple[Replica, ...]:
+    async def _observe(
+        self, job: TFJob, uid: str, pods: list[Pod], now: float
+    ) -> tuple[tuple[Replica, ...], float | None]:
+        """The replicas as they are, and when their progress is to be read again."""
         containers = {role: spec.container["name"] for role, spec in job.replicas.items()}
         seen = [
             (pod, observe(pod, id, containers.get(id.role, ""))) for pod in pods if (id := replica_id(pod)) is not None
         ]
-        return await self._activity.add(job, seen, now)
+        seen, due = await self._progress.add(job, uid, seen, now)
+        return await self._activity.add(job, seen, now), due
 
     # --- tell -----------------------------------------------------------------------------------
 

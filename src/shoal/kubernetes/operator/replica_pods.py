@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.kubernetes.cluster_config import Object
+from shoal.kubernetes.operator.progress import speaks
 from shoal.kubernetes.pods import GPU_RESOURCE, pod
 from shoal.resources import TFJob
+from shoal.tf import protocol
 from shoal.training import Create
 from shoal.training.duties import in_group
 
@@ -43,4 +45,6 @@ def attempt_pod(job: TFJob, uid: str, create: Create, gpu_resource: str = GPU_RE
         if container["name"] == name:
             # The last log lines come with the pod's status then, and need not be fetched before the pod is gone.
             container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+            if speaks(job, create.id):
+                container["env"] = [*(container.get("env") or []), {"name": protocol.PROGRESS_LOG, "value": "1"}]
     return made

@@ -58,7 +58,7 @@ class WantedJobs:
         known = self._known.get(uid)
         if known is not None and known.generation == generation:
             return known
-        typed = parse(_manifest(job), source="TFJob")
+        typed = parse(manifest_of(job), source="TFJob")
         wanted = Wanted(
             uid,
             generation,
@@ -83,7 +83,8 @@ def read_status(job: Job) -> JobStatus:
         return JobStatus()
 
 
-def _manifest(job: Job) -> dict[str, object]:
+def manifest_of(job: Job) -> dict[str, object]:
+    """What `shoal.resources.parse` reads of a stored job."""
     about = job.metadata
     metadata = {"name": about.name, "namespace": about.namespace, "labels": about.labels}
     return {"apiVersion": job.api_version, "kind": "TFJob", "metadata": metadata, "spec": job.spec}

@@ -1,0 +1,114 @@
+"""The cluster that commands talk to, and what becomes of its refusals: a sentence and a hint."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import yaml
+from lightkube.config.kubeconfig import KubeConfig
+from lightkube.core.exceptions import ConfigError
+
+from shoal.kubernetes.labels import DEFAULT_NAMESPACE
+from shoal.kubernetes.operator.api import APIError, UnreachableError
+from shoal.kubernetes.operator.client import Client, configuration
+from shoal.resources.suggestion import nearest
+from shoal.runs import RunError
+
+T = TypeVar("T")
+
+FIELD_MANAGER = "shoal-cli"
+"""Under this name the server books what commands have written, apart from what the operator has."""
+
+_BROKEN = (ConfigError, OSError, yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError)
+"""What reading a file that is no kubeconfig may raise."""
+
+PATIENCE_SECONDS = 60.0
+"""For how long a cluster that has answered before is asked again while somebody waits."""
+
+NO_TFJOBS = (
+    "the cluster knows no TFJobs",
+    "an administrator installs Shoal's: kubectl apply --server-side -f charts/shoal/crds (docs/operator.md)",
+)
+
+
+class Connection:
+    """An API server as the kubeconfig names it. Commands are synchronous: `run` waits for what is asked."""
+
+    def __init__(self, context: str | None) -> None:
+        """Raises RunError where there is no such cluster."""
+        self.context = context
+        path = os.environ.get("KUBECONFIG")
+        try:
+            config = configuration(path, context)
+            self.server = config.cluster.server
+            self.namespace = config.namespace or DEFAULT_NAMESPACE
+            self.client = Client(config, manager=FIELD_MANAGER)
+        except _BROKEN as fault:
+            raise _no_configuration(fault, path, context) from fault
+        self._runner = asyncio.Runner()
+
+    def run(self, asked: Coroutine[Any, Any, T]) -> T:
+        """Raises RunError for whatever the server refuses, and where it does not answer."""
+        with self.explained():
+            return self._runner.run(asked)
+
+    def iterate(self, source: AsyncGenerator[T, None]) -> Iterator[T]:
+        """What comes, as it comes."""
+
+        async def following() -> T | None:
+            return await anext(source, None)
+
+        try:
+            while (found := self.run(following())) is not None:
+                yield found
+        finally:
+            self._runner.run(source.aclose())
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turns the API's errors into what a user can do something about."""
+        try:
+            yield
+        except UnreachableError as fault:
+            cause = fault.__cause__ or fault
+            raise RunError(
+                f"the cluster at {self.server} does not answer: {str(cause) or type(cause).__name__}",
+                "is it up, and is this the right one? --context names another (kubectl config get-contexts)",
+            ) from fault
+        except APIError as fault:
+            raise RunError(f"the cluster refuses: {fault}", _hint(fault)) from fault
+
+
+def _hint(fault: APIError) -> str:
+    match fault.code:
+        case 401:
+            return "it does not know who you are: log in again, or choose another --context"
+        case 403:
+            return "ask for the right to it, or choose another --namespace or --context"
+        case 422:
+            return "the message names the field; `shoal lint FILE` may tell more"
+        case _:
+            return ""
+
+
+def _no_configuration(fault: Exception, path: str | None, context: str | None) -> RunError:
+    place = path or "~/.kube/config"
+    if not isinstance(fault, ConfigError):
+        return RunError(f"{place} is no kubeconfig: {type(fault).__name__}", "KUBECONFIG names another file")
+    known = _contexts(place)
+    if context is not None and known and context not in known:
+        meant = nearest(context, known)
+        hint = f"did you mean {meant}?" if meant else f"known contexts: {', '.join(sorted(known)[:5])}"
+        return RunError(f"there is no context named {context!r} in {place}", hint)
+    return RunError(f"no cluster to connect to: {fault}", "KUBECONFIG names the file that says how to reach one")
+
+
+def _contexts(path: str) -> list[str]:
+    try:
+        return list(KubeConfig.from_file(path).contexts)
+    except _BROKEN:
+        return []

@@ -1,0 +1,146 @@
+"""One TFJob of a cluster as a run (`shoal.runs.Run`)."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+
+from shoal.kubernetes.client.connection import PATIENCE_SECONDS, Connection
+from shoal.kubernetes.client.events import events_of
+from shoal.kubernetes.client.logs import JobLogs
+from shoal.kubernetes.client.snapshots import alive, look, pods_of, replicas, typed
+from shoal.kubernetes.labels import object_name
+from shoal.kubernetes.operator.api import NotFoundError, Object, UnreachableError
+from shoal.kubernetes.operator.kinds import JOBS
+from shoal.kubernetes.operator.views import Job
+from shoal.kubernetes.tensorboard import SERVICE_PORT
+from shoal.resources import ManifestError, ReplicaType, TFJob
+from shoal.runs import Board, Description, Lines, LogChoice, Look, Place, RunError
+
+REMOVED = "Removed"
+"""The phase of a job that was deleted while it was watched."""
+
+
+class ClusterRun:
+    """A job by its uid: another one of the same name is not this run."""
+
+    def __init__(self, connection: Connection, job: Job, options: str) -> None:
+        self._connection = connection
+        self._client = connection.client
+        self._options = options
+        self._known = job
+        self._answered = time.monotonic()
+        self._kind = JOBS[job.api_version]
+
+    @property
+    def name(self) -> str:
+        return self._known.metadata.name
+
+    @property
+    def place(self) -> Place:
+        return Place("Namespace", self._known.metadata.namespace)
+
+    @property
+    def alive(self) -> bool:
+        """While the cluster does not answer for a moment, as it was: whoever waits for hours must bear that."""
+        try:
+            job = self._connection.run(self._current())
+        except RunError as fault:
+            silent = isinstance(fault.__cause__, UnreachableError)
+            if not silent or time.monotonic() - self._answered > PATIENCE_SECONDS:
+                raise
+            return alive(self._known)
+        self._answered = time.monotonic()
+        return alive(job)
+
+    def look(self) -> Look:
+        return self._connection.run(self._look())
+
+    def describe(self) -> Description:
+        seen = self.look()
+        events = self._connection.run(events_of(self._client, self._known, time.time()))
+        try:
+            return Description(seen, typed(self._known), events=events)
+        except ManifestError as fault:
+            return Description(seen, None, str(fault), events)
+
+    def job(self) -> TFJob:
+        return typed(self._connection.run(self._current()))
+
+    def suspend(self, suspended: bool) -> None:
+        self._patch({"runPolicy": {"suspend": suspended or None}})
+
+    def scale(self, workers: int) -> None:
+        specs = self._known.spec["tfReplicaSpecs"]
+        key = next(key for key in specs if ReplicaType.parse(key) is ReplicaType.WORKER)
+        self._patch({"tfReplicaSpecs": {key: {"replicas": workers}}})
+
+    def remove(self) -> None:
+        about = self._known.metadata
+        try:
+            self._connection.run(self._client.delete(self._kind, about.namespace, about.name, uid=about.uid))
+        except RunError as fault:
+            if not isinstance(fault.__cause__, NotFoundError):
+                raise
+
+    def replicas_with_logs(self) -> list[str]:
+        pods = self._connection.run(pods_of(self._client, self._known))
+        if found := [str(id) for id, _, _ in replicas(self._known, pods)]:
+            return found
+        try:
+            roles = typed(self._known).replicas.items()
+        except ManifestError:
+            return []
+        return [f"{role.value}-{index}" for role, spec in roles for index in range(spec.count)]
+
+    def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
+        return self._connection.iterate(JobLogs(self._client, self._known, choice).lines())
+
+    def tensorboard(self, port: int) -> Board:
+        """The TensorBoard that the job asks for, through kubectl: a tunnel is a protocol of its own, and kubectl's is
+        the one that every cluster is tested with."""
+        job = self.job()
+        board = job.spec.tensor_board
+        if board is None:
+            raise RunError(f"{self.name} asks for no TensorBoard", "name what to show in spec.tensorBoard.logDirs")
+        if shutil.which("kubectl") is None:
+            raise RunError(
+                "there is no kubectl here, which forwards the port", "https://kubernetes.io/docs/tasks/tools/"
+            )
+        command = ["kubectl", "--namespace", self._known.metadata.namespace]
+        if self._connection.context:
+            command += ["--context", self._connection.context]
+        command += ["port-forward", "--address", "127.0.0.1", f"service/{object_name(job, 'tensorboard')}"]
+        return Board([*command, f"{port}:{SERVICE_PORT}"], list(board.log_dirs))
+
+    def left_behind(self, look: Look) -> Iterator[str]:
+        if look.phase != REMOVED:
+            yield f"logs: shoal logs {self.name}{self._options}"
+
+    async def current(self) -> Job | None:
+        """The job as it is stored; None once it is gone."""
+        about = self._known.metadata
+        try:
+            job = await self._client.get(self._kind, about.namespace, about.name)
+        except NotFoundError:
+            return None
+        if job.metadata.uid != about.uid:
+            return None
+        self._known = job
+        return job
+
+    async def _current(self) -> Job:
+        job = await self.current()
+        if job is None:
+            raise RunError(f"run {self.name!r} is gone", "it was removed, or its time to live was over")
+        return job
+
+    async def _look(self) -> Look:
+        job = await self._current()
+        return look(job, await pods_of(self._client, job))
+
+    def _patch(self, spec: Object) -> None:
+        about = self._known.metadata
+        patched = self._client.patch(self._kind, about.namespace, about.name, {"spec": spec})
+        self._known = self._connection.run(patched)
