@@ -145,7 +145,7 @@ def test_following_logs_ends_with_the_run(shoal, tmp_path):
 
 
 def test_scale(shoal, tmp_path):
-    manifest = write_job(tmp_path, PS=1, Worker=2, steps=100)
+    manifest = write_job(tmp_path, PS=1, Worker=2, steps=200)
     text = yaml.safe_load(manifest.read_text())
     text["spec"]["enableDynamicWorker"] = True
     manifest.write_text(yaml.safe_dump(text))
