@@ -94,7 +94,7 @@ def _install(requirements: Sequence[str], target: Path) -> None:
     # lost in a layer, so bytecode must not depend on them.
     options = ["--quiet", "--compile-bytecode", "--python", sys.executable, "--target", str(target)]
     command = [str(uv), "pip", "install", *options, *platform]
-    env = {**os.environ, "PYC_INVALIDATION_MODE": "unchecked-hash"}
+    env = {**os.environ, "PYC_INVALIDATION_MODE": "UNCHECKED_HASH"}
     done = subprocess.run([*command, *requirements], env=env, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ClusterError(f"{' '.join([*command, *requirements])} failed:\n{done.stderr}", "make setup")
