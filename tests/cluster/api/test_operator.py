@@ -268,7 +268,7 @@ def test_a_quota_is_told_and_waited_for(namespace: Kubectl) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}
     namespace.apply(quota)
     namespace.wait_for("resourcequota/few", lambda each: each.get("status", {}).get("hard"))
-    namespace.apply(tfjob("many", Worker=role(3, exit="0@1s")))
+    namespace.apply(tfjob("many", Worker=role(3, exit="0@8s")))
     wait_until(lambda: "FailedCreatePod" in reasons(namespace, "many"), 10, "an event that says so")
     namespace("delete", "resourcequota/few")
     wait_for_phase(namespace, "many", "Succeeded")
