@@ -21,7 +21,7 @@ def main() -> None:
     (images, labels), held_out = digits.load()
 
     with strategy.scope():
-        model = classifier.keras_model()
+        model = classifier.keras_model(keras)
         optimizer = keras.optimizers.SGD(chosen.learning_rate)
         optimizer.build(model.trainable_variables)
     checkpoints = shoal.tf.Checkpoints(chosen.folder / "checkpoints", model=model, optimizer=optimizer)

@@ -14,9 +14,13 @@ import tensorflow as tf
 
 import shoal.tf
 
+import classifier
 import digits
 
 v1 = tf.compat.v1
+
+SHAPES = {"hidden/kernel": [784, 64], "hidden/bias": [64], "logits/kernel": [64, 10], "logits/bias": [10]}
+"""The classifier's variables: one hidden layer of 64."""
 
 
 def main() -> None:
@@ -76,9 +80,7 @@ def train(chosen, cluster, server, images, labels) -> None:
 
 
 def variables() -> dict[str, v1.Variable]:
-    """The classifier's: one hidden layer of 64."""
-    shapes = {"hidden/kernel": [784, 64], "hidden/bias": [64], "logits/kernel": [64, 10], "logits/bias": [10]}
-    return {name: v1.get_variable(name, shape) for name, shape in shapes.items()}
+    return {name: v1.get_variable(name, shape) for name, shape in SHAPES.items()}
 
 
 def classify(pixels, values):
@@ -97,20 +99,20 @@ def batches_of(images, labels, size, seed):
 def finish(folder: Path, images, labels) -> None:
     """Measure the last checkpoint on held-out digits, and export it."""
     reader = tf.train.load_checkpoint(str(folder / "checkpoints"))
-    module = tf.Module()
-    names = ("hidden/kernel", "hidden/bias", "logits/kernel", "logits/bias")
-    module.values = {name: tf.Variable(reader.get_tensor(name)) for name in names}
-    right = tf.argmax(classify(images, module.values), axis=1) == labels
-    step = reader.get_tensor("global_step")
-    shoal.tf.report(step, accuracy=tf.reduce_mean(tf.cast(right, tf.float32)))
+    model = Trained(reader)
+    shoal.tf.report(reader.get_tensor("global_step"), accuracy=classifier.accuracy(model, images, labels))
+    classifier.export(model, folder)
 
-    @tf.function(input_signature=[tf.TensorSpec([None, 784], tf.float32, name="images")])
-    def serving(images):
-        logits = classify(images, module.values)
-        return {"probabilities": tf.nn.softmax(logits), "classes": tf.argmax(logits, axis=1)}
 
-    module.serving = serving
-    shoal.tf.export(module, folder / "model", signatures={"serving_default": serving})
+class Trained(tf.Module):
+    """The classifier with the values of a checkpoint."""
+
+    def __init__(self, reader) -> None:
+        super().__init__()
+        self.values = {name: tf.Variable(reader.get_tensor(name)) for name in SHAPES}
+
+    def __call__(self, images):
+        return classify(images, self.values)
 
 
 if __name__ == "__main__":

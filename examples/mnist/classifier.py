@@ -1,18 +1,17 @@
-"""The classifier that the scripts train: one hidden layer, in Keras 3 and in plain TensorFlow."""
+"""The classifier that the scripts train: one hidden layer. What it is worth, and how it is exported."""
 
 from __future__ import annotations
 
-import keras
 import tensorflow as tf
 
 import shoal.tf
 
 
-def keras_model() -> keras.Model:
-    """Logits [n, 10] of images [n, 784]."""
+def keras_model(keras):
+    """Logits [n, 10] of images [n, 784], as a model of `keras` (Keras 3) or `tf_keras`."""
     return keras.Sequential(
         [
-            keras.layers.Input((784,), name="images"),
+            keras.Input((784,), name="images"),
             keras.layers.Dense(64, activation="relu"),
             keras.layers.Dense(10),
         ]
@@ -20,7 +19,7 @@ def keras_model() -> keras.Model:
 
 
 def export(model, folder) -> None:
-    """Export with a signature: images [n, 784] in, probabilities [n, 10] and classes [n] out."""
+    """Export a model of logits with a signature: images [n, 784] in, probabilities [n, 10] and classes [n] out."""
 
     @tf.function(input_signature=[tf.TensorSpec([None, 784], tf.float32, name="images")])
     def classify(images):

@@ -3,6 +3,7 @@
 The job has succeeded when the last checkpoint was evaluated.
 """
 
+import keras
 import tensorflow as tf
 
 import shoal.tf
@@ -19,7 +20,7 @@ def main() -> None:
         return
     chosen = options.parse(__doc__.splitlines()[0])
     _, held_out = digits.load()
-    model = classifier.keras_model()
+    model = classifier.keras_model(keras)
     curve = tf.summary.create_file_writer(str(chosen.folder / "evaluation"))
     for step in shoal.tf.follow(chosen.folder / "checkpoints", model=model):
         accuracy = classifier.accuracy(model, *held_out)

@@ -12,6 +12,7 @@ import tf_keras
 
 import shoal.tf
 
+import classifier
 import digits
 import options
 
@@ -25,13 +26,7 @@ def main() -> None:
     batch = chosen.batch_size * cluster.trainers
 
     with strategy.scope():
-        model = tf_keras.Sequential(
-            [
-                tf_keras.layers.InputLayer((784,), name="images"),
-                tf_keras.layers.Dense(64, activation="relu"),
-                tf_keras.layers.Dense(10),
-            ]
-        )
+        model = classifier.keras_model(tf_keras)
         model.compile(
             optimizer=tf_keras.optimizers.SGD(chosen.learning_rate),
             loss=tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -48,16 +43,8 @@ def main() -> None:
         verbose=2,
     )
 
-    logits = tf.concat([model(held_out[0])], axis=0)
-    accuracy = tf.reduce_mean(tf.cast(tf.argmax(logits, axis=1) == held_out[1], tf.float32))
-    shoal.tf.report(chosen.epochs * (len(images) // batch), accuracy=accuracy)
-
-    @tf.function(input_signature=[tf.TensorSpec([None, 784], tf.float32, name="images")])
-    def classify(images):
-        logits = model(images)
-        return {"probabilities": tf.nn.softmax(logits), "classes": tf.argmax(logits, axis=1)}
-
-    shoal.tf.export(model, chosen.folder / "model", signatures={"serving_default": classify})
+    shoal.tf.report(chosen.epochs * (len(images) // batch), accuracy=classifier.accuracy(model, *held_out))
+    classifier.export(model, chosen.folder)
 
 
 def _split_by_data() -> tf.data.Options:

@@ -22,7 +22,7 @@ def main() -> None:
     strategy = shoal.tf.strategy()
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
-        model = classifier.keras_model()
+        model = classifier.keras_model(keras)
         optimizer = keras.optimizers.SGD(chosen.learning_rate)
         optimizer.build(model.trainable_variables)
     checkpoints = shoal.tf.Checkpoints(chosen.folder / "checkpoints", model=model, optimizer=optimizer)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.names import FileArgument
 from shoal.cli.terminal import Exit, Output, complain, refuse, say
 
 if TYPE_CHECKING:
     from shoal.resources import Document
-
-FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A manifest, a folder of manifests, or - for stdin.")]
 
 
 class Format(StrEnum):

@@ -1,4 +1,4 @@
-"""Names of runs as arguments, and their completion in a shell."""
+"""Arguments that several commands take: manifests, and names of runs with their completion in a shell."""
 
 from __future__ import annotations
 
@@ -14,3 +14,4 @@ def complete_run(incomplete: str) -> list[str]:
 
 
 RunName = Annotated[str, typer.Argument(metavar="NAME", help="The run's name.", autocompletion=complete_run)]
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="A manifest, a folder of manifests, or - for stdin.")]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.place import need_kubernetes
 from shoal.cli.terminal import Exit, refuse
 
 
@@ -46,10 +47,7 @@ def operator(
 
     SIGTERM hands over to the next operator. The exit code is 1 where the lease was lost.
     """
-    try:
-        import lightkube  # noqa: F401
-    except ModuleNotFoundError:
-        refuse("the operator needs more than Shoal's base", 'pip install "shoal[kubernetes]"')
+    need_kubernetes()
     import asyncio
 
     from lightkube.core.exceptions import ConfigError

@@ -43,12 +43,17 @@ def runs_on(on: On, context: str | None, namespace: str | None, prefork: bool = 
         from shoal.local.backend import LocalRuns
 
         return LocalRuns(prefork)
-    try:
-        import lightkube  # noqa: F401
-    except ModuleNotFoundError:
-        refuse("Kubernetes needs more than Shoal's base", 'pip install "shoal[kubernetes]"')
+    need_kubernetes()
     from shoal.kubernetes.client.runs import ClusterRuns
 
     named = "" if os.environ.get(ON) == On.KUBERNETES else " --on kubernetes"
     named += f" --context {context}" if context else ""
     return ClusterRuns(context, namespace, named)
+
+
+def need_kubernetes() -> None:
+    """Refuse where the extra is not installed without which no cluster can be reached."""
+    try:
+        import lightkube  # noqa: F401
+    except ModuleNotFoundError:
+        refuse("Kubernetes needs more than Shoal's base", 'pip install "shoal[kubernetes]"')

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.names import RunName
+from shoal.cli.names import FileArgument, RunName
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_on
 from shoal.cli.terminal import Exit, complain, refuse, say
 
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A manifest, a folder of manifests, or - for stdin.")],
+    file: FileArgument,
     name: Annotated[str | None, typer.Option(help="Name the run; by default it is the job's name.")] = None,
     detach: Detach = False,
     replace: Annotated[bool, typer.Option("--replace", help="Start over if a run of that name exists.")] = False,

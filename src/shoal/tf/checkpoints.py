@@ -67,7 +67,7 @@ def follow(folder: str | Path, poll_seconds: float = 0.5, **objects: Any) -> Ite
             continue
         try:
             checkpoint.restore(newest).expect_partial()
-        except (tf.errors.NotFoundError, tf.errors.OpError, ValueError):
+        except (tf.errors.OpError, ValueError):
             # Newer ones may have pushed it out while it was read; the state file names one that is there.
             if tf.train.latest_checkpoint(str(folder)) == newest:
                 raise

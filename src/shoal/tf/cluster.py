@@ -18,6 +18,9 @@ from shoal.tf import protocol
 
 TRAINERS = ("chief", "master", "worker")
 
+DRIVEN = ("ParameterServer", "InGraph")
+"""Strategies whose workers do what the chief tells them."""
+
 
 class ClusterError(ValueError):
     """TF_CONFIG cannot be understood, or does not fit what is asked for. The message says what to do."""
@@ -26,23 +29,25 @@ class ClusterError(ValueError):
 @dataclass(frozen=True)
 class Cluster:
     """The cluster as this process knows it. `tasks` are the addresses (`host:port`) by role and index. In a `sparse`
-    cluster workers come and go, and nobody is told of another worker. `leads` is what Shoal says of this process, if
-    it says anything."""
+    cluster workers come and go, and nobody is told of another worker. `leads` and
+    `declared_strategy` are what Shoal says beside TF_CONFIG, if it says anything."""
 
     tasks: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     role: str = "worker"
     index: int = 0
     sparse: bool = False
     leads: bool | None = None
+    declared_strategy: str = ""
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Cluster:
         """Read TF_CONFIG; where it is unset or empty, a process alone. Raises ClusterError."""
         leader = environ.get(protocol.LEADER)
         leads = environ.get(protocol.REPLICA) == leader if leader else None
+        strategy = environ.get(protocol.STRATEGY, "")
         text = environ.get(protocol.TF_CONFIG, "").strip()
         if not text:
-            return cls(leads=leads)
+            return cls(leads=leads, declared_strategy=strategy)
         try:
             config = json.loads(text)
         except json.JSONDecodeError as fault:
@@ -52,7 +57,7 @@ class Cluster:
         cluster = config.get("cluster") or {}
         tasks = _tasks(cluster)
         sparse = any(isinstance(addresses, dict) for addresses in cluster.values()) or set(tasks) == {"chief", "ps"}
-        return cls(tasks, *_task(config.get("task") or {}), sparse, leads)
+        return cls(tasks, *_task(config.get("task") or {}), sparse, leads, strategy)
 
     @property
     def distributed(self) -> bool:
@@ -67,6 +72,16 @@ class Cluster:
         if any(self.tasks.get(role) for role in ("chief", "master")):
             return self.role in ("chief", "master")
         return self.role == "worker" and self.index == 0
+
+    @property
+    def strategy(self) -> str:
+        """How the replicas train together, spelt as in the manifest; where nobody says, as the roles suggest."""
+        return self.declared_strategy or ("ParameterServer" if "ps" in self.tasks else "AllReduce")
+
+    @property
+    def serves(self) -> bool:
+        """Whether this process only does what others tell it: a ps always, a worker where a chief drives it."""
+        return self.role == "ps" or (self.role == "worker" and self.distributed and self.strategy in DRIVEN)
 
     @property
     def trainers(self) -> int:

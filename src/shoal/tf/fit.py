@@ -18,16 +18,17 @@ def fit_callbacks(keras: Any, backup: str | Path) -> list[Any]:
     `keras` is the module whose `fit` is called, `tf_keras` or `keras`. `backup` is a folder that all replicas see; it
     is emptied when `fit` is through.
     """
+    leads = Cluster.from_environment().is_leader
 
     class Reports(keras.callbacks.Callback):  # type: ignore[misc]
         """Reports the optimizer's own step count, which a backup restores."""
 
         def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-            if Cluster.from_environment().is_leader and batch % REPORT_EVERY == 0:
+            if leads and batch % REPORT_EVERY == 0:
                 report(self._step(), (logs or {}).get("loss"))
 
         def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-            if Cluster.from_environment().is_leader:
+            if leads:
                 report(self._step(), (logs or {}).get("loss"))
                 report_checkpoint(self._step())
 

@@ -7,11 +7,7 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-from shoal.tf import protocol
 from shoal.tf.cluster import Cluster, ClusterError
-
-DRIVEN = ("ParameterServer", "InGraph")
-"""Strategies whose workers do what the chief tells them."""
 
 _running: list[Any] = []
 """The server of this process: one that nobody holds is taken down."""
@@ -24,9 +20,7 @@ def serve() -> None:
     code 0 on SIGTERM, which Shoal sends when training is done.
     """
     cluster = Cluster.from_environment()
-    strategy = os.environ.get(protocol.STRATEGY) or DRIVEN[0]
-    driven = cluster.role == "worker" and "ps" in cluster.tasks and strategy in DRIVEN
-    if cluster.role == "ps" or driven or (cluster.role == "worker" and strategy == "InGraph" and cluster.distributed):
+    if cluster.serves:
         _serve_for_ever(cluster)
 
 
@@ -52,7 +46,7 @@ def session_config() -> Any:
 
     cluster = Cluster.from_environment()
     config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
-    if os.environ.get(protocol.STRATEGY) == "InGraph":
+    if cluster.strategy == "InGraph":
         config.device_filters.extend(["/job:ps", "/job:worker"])
     elif cluster.role in ("chief", "worker"):
         config.device_filters.extend(["/job:ps", f"/job:{cluster.role}/task:{cluster.index}"])

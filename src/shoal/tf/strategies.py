@@ -7,7 +7,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from shoal.tf import protocol
 from shoal.tf.cluster import Cluster, ClusterError
 
 GRAPH_STRATEGIES = ("BetweenGraphAsync", "BetweenGraphSync", "InGraph")
@@ -23,7 +22,7 @@ def strategy(**options: Any) -> tf.distribute.Strategy:
     Raises ClusterError for a strategy that is a program in TensorFlow 1's style, without a `tf.distribute` strategy.
     """
     cluster = Cluster.from_environment()
-    wanted = os.environ.get(protocol.STRATEGY) or ("ParameterServer" if "ps" in cluster.tasks else "AllReduce")
+    wanted = cluster.strategy
     if wanted in GRAPH_STRATEGIES:
         raise ClusterError(f"strategy {wanted} has no tf.distribute strategy; use shoal.tf.server() and a session")
     if not cluster.distributed or cluster.role == "evaluator" or wanted == "Independent":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,17 @@ class OperatorProcess:
         port = next(line["port"] for line in self.said() if "port" in line)
         with urllib.request.urlopen(f"http://localhost:{port}{path}", timeout=5) as answer:
             return str(answer.read().decode())
+
+
+@contextmanager
+def operator_with_its_rights(cluster: ApiCluster, name: str) -> Iterator[OperatorProcess]:
+    """The operator with the rights that it asks for, and no others. In the end it must have had no fault."""
+    install_crds(cluster)
+    identity = give_rights(cluster)
+    running = OperatorProcess(cluster, name, "--no-leader-elect", kubeconfig=identity).wait_until_ready()
+    yield running
+    running.program.stop()
+    assert running.faults() == []
 
 
 def install_crds(cluster: ApiCluster | NodeCluster) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.cluster.api.operators import OperatorProcess, give_rights, install_crds
+from tests.cluster.api.operators import OperatorProcess, operator_with_its_rights
 from tests.cluster.api.tfjobs import KIND, names, role, tell, tfjob, wait_for_attempt, wait_for_phase
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.kubectl import Kubectl
@@ -59,12 +59,8 @@ class Shoal:
 
 @pytest.fixture(scope="module", autouse=True)
 def operator(api_cluster: ApiCluster) -> Iterator[OperatorProcess]:
-    install_crds(api_cluster)
-    identity = give_rights(api_cluster)
-    running = OperatorProcess(api_cluster, "cli", "--no-leader-elect", kubeconfig=identity).wait_until_ready()
-    yield running
-    running.program.stop()
-    assert running.faults() == []
+    with operator_with_its_rights(api_cluster, "cli") as running:
+        yield running
 
 
 @pytest.fixture
@@ -162,12 +158,14 @@ def test_logs_are_followed_to_the_end_and_each_line_is_told_once(shoal: Shoal, n
     process = shoal.begin("logs", "-f", "train")
     try:
         assert process.stdout is not None
+        # Line by line: what a reader has buffered, `communicate` would not see.
         assert process.stdout.readline() == "worker-0 | step 1\n"
+        assert process.stdout.readline() == "worker-0 | step 2\n"
         tell(namespace, "train-worker-0", log=f"{LOG}2026-01-01T00:00:02.5Z step 3\n", exit="0@1s")
         out, err = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert (process.returncode, out, err) == (0, "worker-0 | step 2\nworker-0 | step 3\n", "")
+    assert (process.returncode, out, err) == (0, "worker-0 | step 3\n", "")
 
 
 def test_ctrl_c_ends_following_a_log(shoal: Shoal, namespace: Kubectl) -> None:

@@ -20,12 +20,12 @@ from tests.cluster.pods import container, fake_pod, pod
 from tests.cluster.waiting import wait_until
 
 HOLD = """
-import time
+import sys
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.binaries import binaries
 with ApiCluster(binaries(), nodes=1) as cluster:
     print(cluster.folder, flush=True)
-    time.sleep(600)
+    sys.stdin.read()  # until whoever started it is gone
 """
 
 
@@ -65,7 +65,12 @@ def test_survives_a_crash_of_the_api_server(kubernetes: Binaries) -> None:
 def test_nothing_is_left_when_its_owner_is_killed(kubernetes: Binaries) -> None:
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     owner = subprocess.Popen(
-        [sys.executable, "-c", HOLD], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", HOLD],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert owner.stdout is not None
     folder = owner.stdout.readline().strip()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.api.operators import OperatorProcess, established, give_rights, install_crds
+from tests.cluster.api.operators import OperatorProcess, established, operator_with_its_rights
 from tests.cluster.api.test_manifests import pod_group
 from tests.cluster.api.tfjobs import (
     KIND,
@@ -29,13 +29,8 @@ from tests.cluster.waiting import wait_until
 
 @pytest.fixture(scope="module", autouse=True)
 def operator(api_cluster: ApiCluster) -> Iterator[OperatorProcess]:
-    """The operator with the rights that it asks for, and no others."""
-    install_crds(api_cluster)
-    identity = give_rights(api_cluster)
-    running = OperatorProcess(api_cluster, "all", "--no-leader-elect", kubeconfig=identity).wait_until_ready()
-    yield running
-    running.program.stop()
-    assert running.faults() == []
+    with operator_with_its_rights(api_cluster, "all") as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

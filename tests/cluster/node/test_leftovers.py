@@ -20,14 +20,14 @@ from tests.cluster.pods import container, pod
 from tests.cluster.waiting import wait_until
 
 HOLD = """
-import sys, time
+import sys
 from tests.cluster.node.test_leftovers import run_a_pod
 from tests.cluster.binaries import binaries
 from tests.cluster.node_level.cluster import NodeCluster
 with NodeCluster(binaries()) as cluster:
     run_a_pod(cluster)
     print(cluster.folder, flush=True)
-    time.sleep(600)
+    sys.stdin.read()  # until whoever started it is gone
 """
 
 
@@ -46,7 +46,12 @@ def test_nothing_is_left_when_its_owner_is_killed(kubernetes: Binaries) -> None:
     before = traces()
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     owner = subprocess.Popen(
-        [sys.executable, "-c", HOLD], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-c", HOLD],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     assert owner.stdout is not None
     folder = Path(owner.stdout.readline().strip())

@@ -41,7 +41,7 @@ def test_what_the_kernel_says_of_this_process():
 
 
 class Sleepers:
-    """Processes that sleep until they are killed."""
+    """Processes that wait until they are killed, or until the test that holds their standard input is gone."""
 
     def __init__(self) -> None:
         self.started: list[subprocess.Popen[bytes]] = []
@@ -51,10 +51,10 @@ class Sleepers:
             sys.executable,
             "-S",
             "-c",
-            "import time; print(flush=True); time.sleep(600)",
+            "import sys; print(flush=True); sys.stdin.read()",
         ]
         started = subprocess.Popen(
-            program, env={**os.environ, **env}, start_new_session=session, stdout=subprocess.PIPE
+            program, env={**os.environ, **env}, start_new_session=session, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.started.append(started)
         started.stdout.readline()
@@ -69,6 +69,7 @@ def sleeper() -> Iterator[Sleepers]:
         process.kill()
         process.wait()
         process.stdout.close()
+        process.stdin.close()
 
 
 def test_a_process_that_is_gone_has_no_stat(sleeper):

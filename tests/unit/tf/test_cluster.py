@@ -64,6 +64,25 @@ def test_shoal_says_who_leads_where_the_cluster_cannot_tell():
 
 
 @pytest.mark.parametrize(
+    ("spec", "role", "declared", "strategy", "serves"),
+    [
+        (PS_JOB, "ps", "", "ParameterServer", True),
+        (PS_JOB, "worker", "", "ParameterServer", True),
+        (PS_JOB, "chief", "", "ParameterServer", False),
+        (PS_JOB, "evaluator", "", "ParameterServer", False),
+        (PS_JOB, "worker", "BetweenGraphAsync", "BetweenGraphAsync", False),
+        (PS_JOB, "ps", "BetweenGraphAsync", "BetweenGraphAsync", True),
+        (PS_JOB, "worker", "InGraph", "InGraph", True),
+        (ALL_REDUCE, "worker", "", "AllReduce", False),
+        ({"worker": ["w:1"]}, "worker", "InGraph", "InGraph", False),
+    ],
+)
+def test_who_serves(spec, role, declared, strategy, serves):
+    seen = cluster(spec, role, SHOAL_STRATEGY=declared)
+    assert (seen.strategy, seen.serves) == (strategy, serves)
+
+
+@pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("{", "TF_CONFIG is no JSON"),
