@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import sys
 import time
@@ -78,6 +79,13 @@ def alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def open_files_at_first():
+    """How many are open when all is closed that earlier tests have left to the garbage collector: it would otherwise
+    close it in the course of a test, and hide as many files that the test leaves open."""
+    gc.collect()
+    return open_files()
 
 
 def open_files():

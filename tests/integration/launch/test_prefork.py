@@ -20,6 +20,7 @@ from tests.integration.launch.launching import (
     launching,
     log,
     open_files,
+    open_files_at_first,
     python,
     run,
     stand_in_tensorflow,
@@ -271,7 +272,7 @@ def test_fifty_forked_replicas_at_once_and_no_file_left_open(tmp_path):
     script.write_text(PREAMBLE + "sys.exit(int(sys.argv[1]))")
 
     async def scenario():
-        before = open_files()
+        before = open_files_at_first()
         async with launching(tmp_path, "prefork") as launcher:
             processes = await together(launcher, *(python(tmp_path, f"w-{i}", script, str(i)) for i in range(50)))
             codes = [await process.wait() for process in processes]

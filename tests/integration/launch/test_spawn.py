@@ -16,6 +16,7 @@ from tests.integration.launch.launching import (
     launching,
     log,
     open_files,
+    open_files_at_first,
     python,
     run,
     until,
@@ -115,7 +116,7 @@ def test_fifty_replicas_at_once(tmp_path):
     )
 
     async def scenario():
-        before = open_files()
+        before = open_files_at_first()
         async with launching(tmp_path) as launcher:
             launches = [python(tmp_path, f"worker-{i}", script, str(i)) for i in range(50)]
             started = await asyncio.gather(*(launcher.start(launch) for launch in launches))
