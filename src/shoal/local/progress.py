@@ -103,6 +103,10 @@ class ProgressReader:
                 self._note_scalars(id, path, told)
         return self.known
 
+    def search_now(self) -> None:
+        """Let the next look search for new event files: who wrote them has ended, and it may be the last look."""
+        self._search_due = 0.0
+
     def ignore_past(self) -> None:
         """Skip event files that are there already: those of an earlier run over the same folder, say."""
         for path in self._event_paths():
@@ -111,7 +115,7 @@ class ProgressReader:
 
     def _event_paths(self) -> list[Path]:
         """The event files there are. A volume may hold a data set of a million files, so the search takes a twentieth
-        of the time at most."""
+        of the time at most, unless `search_now` asked for it."""
         began = time.monotonic()
         if began >= self._search_due:
             self._found = [path for folder in self.event_folders for path in event_files(folder)]

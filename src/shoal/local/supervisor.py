@@ -184,6 +184,7 @@ class Supervisor:
         if attempt.stopping:
             await attempt.process.stop(0)
         exit_code = await attempt.process.wait()
+        self.progress.search_now()
         attempt.finished_at = time.time()
         attempt.exit_code = exit_code
         if attempt.stopping and self.attempts.get(attempt.id) is attempt:

@@ -10,6 +10,7 @@ import yaml
 
 from tests.integration.harness import Job
 from tests.integration.local.jobs import write_job
+from tests.unit.local.event_files import event_file, record
 
 
 def test_a_run_that_succeeds(shoal, tmp_path):
@@ -203,3 +204,24 @@ def test_a_run_whose_time_to_live_is_over_is_gone(shoal, tmp_path):
     assert shoal("run", str(manifest)).returncode == 0
     assert shoal("ps", "--all").stdout == ""
     assert not (shoal.home / "runs" / "job").exists()
+
+
+def test_the_last_events_of_a_short_program_count(shoal, tmp_path):
+    """Its event file is new when it ends: nobody had yet looked for one."""
+    summary = event_file(tmp_path / "prepared", 0, record(49, 5.0, loss=0.5))
+    (tmp_path / "quick.py").write_text(
+        "import os, shutil, sys\n"
+        f"shutil.copy({str(summary)!r}, f'{{sys.argv[1]}}/events.out.tfevents.1.host.{{os.getpid()}}.0.v2')\n"
+    )
+    manifest = write_job(tmp_path, Worker=1)
+    document = yaml.safe_load(manifest.read_text())
+    pod = document["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod["volumes"] = [{"name": "logs", "emptyDir": {}}]
+    pod["containers"][0] |= {
+        "command": ["python", "quick.py", "/logs"],
+        "volumeMounts": [{"name": "logs", "mountPath": "/logs"}],
+    }
+    manifest.write_text(yaml.safe_dump(document))
+    result = shoal("run", str(manifest))
+    assert result.returncode == 0, result.stderr
+    assert Job(shoal, "job").status["progress"]["step"] == 49

@@ -28,7 +28,7 @@ class Look:
         self.pids = {7: WORKER, 8: EVALUATOR} if pids is None else pids
 
     def __call__(self) -> dict[ReplicaId, ReplicaProgress]:
-        self.reader._search_due = 0.0
+        self.reader.search_now()
         return dict(self.reader.look(self.pids, CHIEF))
 
 
@@ -266,6 +266,15 @@ def test_what_an_earlier_run_wrote_is_past(tmp_path):
     assert look() == {}
     append(path, record(10, 6.0, loss=0.25))
     assert look() == {WORKER: ReplicaProgress(10, 6.0, loss=0.25)}
+
+
+def test_new_files_are_looked_for_now_and_then_or_when_asked(tmp_path):
+    reader = ProgressReader([tmp_path])
+    assert reader.look({7: WORKER}, CHIEF) == {}
+    event_file(tmp_path, 7, record(49, 5.0, loss=0.5))
+    assert reader.look({7: WORKER}, CHIEF) == {}
+    reader.search_now()
+    assert reader.look({7: WORKER}, CHIEF)[WORKER].step == 49
 
 
 def test_folders_that_come_and_go_do_not_disturb(tmp_path):
