@@ -24,6 +24,9 @@ PODS = "10.244.0.0/16"
 # Tests make and delete by the thousand; the clients' own limits are set for clusters that must be spared.
 FAST = ("--kube-api-qps=2000", "--kube-api-burst=4000", "--leader-elect=false")
 
+NODE_GRACE_SECONDS = 20
+"""How long a node may be silent before it counts as lost. A test waits that long, and a busy machine must not."""
+
 
 class ControlPlane:
     """A control plane whose files lie in `folder` and that listens at `address`, where nothing else may listen."""
@@ -131,6 +134,7 @@ class ControlPlane:
             f"--authorization-kubeconfig={kubeconfig}",
             f"--bind-address={self.address}",
             *FAST,
+            f"--node-monitor-grace-period={NODE_GRACE_SECONDS}s",
             *_files("cluster-signing-cert-file", "cluster-signing-key-file", authority),
             f"--root-ca-file={authority.cert}",
             f"--service-account-private-key-file={self.folder / 'pki' / 'service-accounts.key'}",

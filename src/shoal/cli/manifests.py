@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.gpu_options import GPUModelLabel, GPUResource
 from shoal.cli.names import FileArgument
 from shoal.cli.terminal import Exit, Output, complain, refuse, say
+from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 
 if TYPE_CHECKING:
     from shoal.resources import Document
@@ -48,7 +50,8 @@ def render(
         As, typer.Option("--as", help="Bare pods; or Deployments and Jobs, which survive the loss of a node.")
     ] = As.PODS,
     namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="For jobs that name none.")] = None,
-    gpu_resource: Annotated[str, typer.Option(help="What the cluster's device plugin calls a GPU.")] = "nvidia.com/gpu",
+    gpu_resource: GPUResource = GPU_NAMES.resource,
+    gpu_model_label: GPUModelLabel = GPU_NAMES.model_label,
     output: Annotated[Format, typer.Option("--output", "-o")] = Format.YAML,
 ) -> None:
     """Print the plain Kubernetes objects of a job, for clusters without Shoal's operator.
@@ -59,6 +62,7 @@ def render(
     from shoal.kubernetes.workloads import Workload
     from shoal.resources import Other
 
+    gpus = GPUNames(gpu_resource, gpu_model_label)
     objects: list[object] = []
     for document in _load(file):
         job = document.resource
@@ -67,7 +71,7 @@ def render(
             continue
         if namespace and not job.metadata.namespace:
             job.metadata.namespace = namespace
-        objects += objects_of(job, Workload(workload.value), gpu_resource)
+        objects += objects_of(job, Workload(workload.value), gpus)
     if output is Format.JSON:
         print(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
     else:

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.gpu_options import GPUModelLabel, GPUResource
 from shoal.cli.place import need_kubernetes
 from shoal.cli.terminal import Exit, refuse
+from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 
 
 class Level(StrEnum):
@@ -40,7 +42,8 @@ def operator(
     metrics_port: Annotated[
         int, typer.Option(min=0, max=65535, help="Of /metrics, /healthz and /readyz. 0: any free port.")
     ] = 8080,
-    gpu_resource: Annotated[str, typer.Option(help="What the cluster's device plugin calls a GPU.")] = "nvidia.com/gpu",
+    gpu_resource: GPUResource = GPU_NAMES.resource,
+    gpu_model_label: GPUModelLabel = GPU_NAMES.model_label,
     log_level: Annotated[Level, typer.Option(help="Log from this level on.")] = Level.INFO,
 ) -> None:
     """Run the TFJobs of a cluster: create their pods, follow them, and restart what fails.
@@ -56,7 +59,8 @@ def operator(
     from shoal.kubernetes.operator.run import Settings, run_operator
 
     configure(log_level.value)
-    settings = Settings(namespace, kubeconfig, context, workers, leader_elect, metrics_port, gpu_resource)
+    gpus = GPUNames(gpu_resource, gpu_model_label)
+    settings = Settings(namespace, kubeconfig, context, workers, leader_elect, metrics_port, gpus)
     try:
         told_to_end = asyncio.run(run_operator(settings))
     except ConfigError as fault:

@@ -8,20 +8,16 @@ from typing import Any
 from shoal.kubernetes.claims import pod_volumes
 from shoal.kubernetes.cluster_config import Object, environment, port
 from shoal.kubernetes.gang import mark
+from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import metadata, object_name, replica_labels
 from shoal.kubernetes.security import restrict
 from shoal.resources import SHOAL_API, GPURequest, ReplicaSpec, RestartPolicy, TFJob
 from shoal.resources.tfjob import PORT_NAME
 from shoal.training import ReplicaId
 
-GPU_RESOURCE = "nvidia.com/gpu"
-GPU_MODEL = "shoal.dev/gpu-model"
-"""The node label that names the model of a node's GPUs."""
 
-
-def pod(job: TFJob, id: ReplicaId, gpu_resource: str = GPU_RESOURCE, gpu_label: str = GPU_MODEL) -> Object:
-    """The pod of one replica. `gpu_resource` and `gpu_label` are what the cluster's device plugin and node labeller
-    call them."""
+def pod(job: TFJob, id: ReplicaId, gpus: GPUNames = GPU_NAMES) -> Object:
+    """The pod of one replica."""
     replica = job.replicas[id.role]
     template = deepcopy(replica.template)
     spec: Object = template["spec"]
@@ -34,7 +30,7 @@ def pod(job: TFJob, id: ReplicaId, gpu_resource: str = GPU_RESOURCE, gpu_label: 
     _open_port(container, port(job, id.role))
     _mount(job, spec, container)
     if replica.gpu:
-        _ask_for_gpus(spec, container, replica.gpu, gpu_resource, gpu_label)
+        _ask_for_gpus(spec, container, replica.gpu, gpus)
     spec["restartPolicy"] = _restart_policy(replica.restarts)
     if job.api_version == SHOAL_API:
         restrict(spec)
@@ -66,11 +62,11 @@ def _restart_policy(policy: RestartPolicy) -> str:
     return "Never" if policy is RestartPolicy.EXIT_CODE else policy.value
 
 
-def _ask_for_gpus(spec: Object, container: Object, gpu: GPURequest, resource: str, label: str) -> None:
-    container.setdefault("resources", {}).setdefault("limits", {})[resource] = gpu.count
+def _ask_for_gpus(spec: Object, container: Object, gpu: GPURequest, names: GPUNames) -> None:
+    container.setdefault("resources", {}).setdefault("limits", {})[names.resource] = gpu.count
     if not gpu.models:
         return
-    wanted: dict[str, Any] = {"key": label, "operator": "In", "values": gpu.models}
+    wanted: dict[str, Any] = {"key": names.model_label, "operator": "In", "values": gpu.models}
     affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     required = affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", {"nodeSelectorTerms": [{}]})
     # Terms are alternatives, so each of them must ask for the model.

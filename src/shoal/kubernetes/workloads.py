@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from shoal.kubernetes.cluster_config import Object
+from shoal.kubernetes.gpu_names import GPUNames
 from shoal.kubernetes.labels import metadata, object_name, replica_labels
 from shoal.kubernetes.pods import pod
 from shoal.resources import TFJob
@@ -23,9 +24,9 @@ class Workload(StrEnum):
     CONTROLLERS = "controllers"
 
 
-def workload(job: TFJob, id: ReplicaId, kind: Workload, gpu_resource: str) -> Object:
+def workload(job: TFJob, id: ReplicaId, kind: Workload, gpus: GPUNames) -> Object:
     """The object that runs one replica."""
-    bare = pod(job, id, gpu_resource)
+    bare = pod(job, id, gpus)
     if kind is Workload.PODS:
         return bare
     labels = replica_labels(job, id)

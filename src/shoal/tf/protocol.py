@@ -43,4 +43,5 @@ LEADER = "SHOAL_LEADER"
 tell whether there is a chief."""
 
 ATTEMPT = "SHOAL_ATTEMPT"
-"""How often this replica was started before: 0 at first."""
+"""How often this replica was started before: 0 at first. A container that the kubelet restarts in place is not told
+of that."""

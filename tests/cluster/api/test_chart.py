@@ -23,7 +23,12 @@ EVERYTHING: dict[str, Any] = {
     },
     "imagePullSecrets": [{"name": "login"}],
     "replicas": 3,
-    "operator": {"workers": 8, "gpuResource": "amd.com/gpu", "logLevel": "debug"},
+    "operator": {
+        "workers": 8,
+        "gpuResource": "amd.com/gpu",
+        "gpuModelLabel": "amd.com/gpu.family",
+        "logLevel": "debug",
+    },
     "serviceAccount": {"name": "shoal", "annotations": {"cloud.example/role": "shoal"}},
     "resources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"cpu": "1.5", "memory": "2Gi"}},
     "podAnnotations": {"note": "yes"},

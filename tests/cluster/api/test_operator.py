@@ -13,6 +13,7 @@ from tests.cluster.api.operators import OperatorProcess, established, operator_w
 from tests.cluster.api.test_manifests import pod_group
 from tests.cluster.api.tfjobs import (
     KIND,
+    SCRIPT,
     names,
     reasons,
     role,
@@ -119,6 +120,37 @@ def test_an_evicted_pod_is_recreated_under_any_policy(namespace: Kubectl) -> Non
     tell(namespace, "evicted-worker-0", exit="0@0s")
     status = wait_for_phase(namespace, "evicted", "Succeeded")["status"]
     assert status["firstFailure"]["cause"] == "Evicted"
+
+
+def test_a_replica_of_a_lost_node_runs_elsewhere_once_the_node_is_given_up(
+    api_cluster: ApiCluster, namespace: Kubectl
+) -> None:
+    """Before, its first pod may still be running where nobody can see it."""
+    patient = role(restart="Never")
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "tolerationSeconds": 0}
+    patient["template"]["spec"]["tolerations"] = [unreachable]
+    namespace.apply(tfjob("lost", Worker=patient))
+    node = wait_for_attempt(namespace, "lost-worker-0", 0)["spec"]["nodeName"]
+    api_cluster.kubectl("annotate", f"node/{node}", f"{SCRIPT}silent=true")
+    try:
+        lost = namespace.wait_for("pod/lost-worker-0", lambda pod: pod["metadata"].get("deletionTimestamp"), 90)
+        namespace.wait_for(f"{KIND}/lost", lambda job: "its pod is being deleted" in job["status"]["message"])
+        assert namespace.json("get", "pod/lost-worker-0")["metadata"]["uid"] == lost["metadata"]["uid"]
+        api_cluster.kubectl("taint", "node", node, "node.kubernetes.io/out-of-service=gone:NoExecute")
+        assert wait_for_attempt(namespace, "lost-worker-0", 1, 90)["spec"]["nodeName"] != node
+    finally:
+        api_cluster.kubectl.try_("taint", "node", node, "node.kubernetes.io/out-of-service-")
+        api_cluster.kubectl("annotate", f"node/{node}", f"{SCRIPT}silent-")
+    tell(namespace, "lost-worker-0", exit="0@0s")
+    status = wait_for_phase(namespace, "lost", "Succeeded")["status"]
+    assert (status["retries"], status["firstFailure"]["cause"]) == (1, "NodeLost")
+
+
+def test_an_image_that_is_missing_ends_the_job_in_time(namespace: Kubectl) -> None:
+    namespace.apply(tfjob("late", {"startupTimeoutSeconds": 3}, Worker=role(1, exit="oops")))
+    status = wait_for_phase(namespace, "late", "Failed")["status"]
+    assert "worker-0" in status["message"]
+    assert status["conditions"][-1]["reason"] == "StartupTimeout"
 
 
 def test_a_group_restarts_as_a_whole(namespace: Kubectl) -> None:
@@ -257,6 +289,22 @@ def test_a_name_that_a_stranger_has_is_told_and_waited_for(namespace: Kubectl) -
     wait_until(lambda: "FailedCreatePod" in reasons(namespace, "taken"), 10, "an event that says so")
     namespace("delete", "pod/taken-worker-0")
     wait_for_phase(namespace, "taken", "Succeeded")
+
+
+def test_gpus_are_found_by_count_and_model(api_cluster: ApiCluster, namespace: Kubectl) -> None:
+    """On nodes of eight GPUs each, of which one is labelled."""
+    api_cluster.kubectl("label", "node/node-1", "shoal.dev/gpu-model=A100")
+    workers = role(2, exit="0@1s") | {"gpu": {"count": 4, "models": ["H100", "A100"]}}
+    elsewhere = role() | {"gpu": {"models": ["T4"]}}
+    namespace.apply(tfjob("fits", Worker=workers), tfjob("waits", Worker=elsewhere))
+    wait_for_phase(namespace, "fits", "Succeeded")
+    pods = namespace.json("get", "pods", "-l", "training.kubeflow.org/job-name=fits")["items"]
+    assert {pod["spec"]["nodeName"] for pod in pods} == {"node-1"}
+    message = namespace.wait_for(
+        f"{KIND}/waits", lambda job: "Unschedulable" in job.get("status", {}).get("message", "")
+    )["status"]["message"]
+    assert "affinity" in message
+    api_cluster.kubectl("label", "node/node-1", "shoal.dev/gpu-model-")
 
 
 def test_a_quota_is_told_and_waited_for(namespace: Kubectl) -> None:

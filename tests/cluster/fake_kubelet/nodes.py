@@ -15,7 +15,7 @@ from tests.cluster.fake_kubelet.container import timestamp
 from tests.cluster.fake_kubelet.script import SILENT
 
 PORT = 10250
-RENEW_EVERY = 10.0
+RENEW_EVERY = 5.0
 CAPACITY = {"cpu": "1000", "memory": "4Ti", "pods": "2000", "ephemeral-storage": "100Ti"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tests.cluster.binaries import Binaries
-from tests.cluster.control_plane import ControlPlane
+from tests.cluster.control_plane import NODE_GRACE_SECONDS, ControlPlane
 from tests.cluster.node_level.containerd import SOCKET
 from tests.cluster.node_level.namespaces import Namespaces
 from tests.cluster.programs import Program
@@ -86,6 +86,9 @@ def _configuration(folder: Path, control_plane: ControlPlane, cgroup: str) -> di
         | {"nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%"},
         "imageGCHighThresholdPercent": 100,
         "nodeStatusUpdateFrequency": "2s",
+        "volumeStatsAggPeriod": "2s",
+        # A quarter of it is how often the node says that it is there.
+        "nodeLeaseDurationSeconds": NODE_GRACE_SECONDS,
         "registryPullQPS": 0,
         "kubeAPIQPS": 200,
         "kubeAPIBurst": 400,

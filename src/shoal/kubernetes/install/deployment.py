@@ -79,6 +79,7 @@ def _arguments(values: Values) -> list[str]:
         f"--workers={operator.workers}",
         f"--metrics-port={values.metrics.port}",
         f"--gpu-resource={operator.gpu_resource}",
+        f"--gpu-model-label={operator.gpu_model_label}",
         f"--log-level={operator.log_level.value}",
     ]
     return [*arguments, f"--namespace={operator.watch_namespace}"] if operator.watch_namespace else arguments

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from shoal.kubernetes.pods import GPU_RESOURCE
+from shoal.kubernetes.gpu_names import GPU_NAMES
 from shoal.resources.base import Model
 
 NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -75,7 +75,8 @@ class Operator(_Part):
     """Look after the jobs of this namespace only, with rights in no other. Empty: all namespaces."""
     workers: Annotated[int, Field(ge=1)] = 4
     """How many jobs are looked at at a time."""
-    gpu_resource: Annotated[str, Field(min_length=1)] = GPU_RESOURCE
+    gpu_resource: Annotated[str, Field(min_length=1)] = GPU_NAMES.resource
+    gpu_model_label: Annotated[str, Field(min_length=1)] = GPU_NAMES.model_label
     """What the cluster's device plugin calls a GPU."""
     log_level: LogLevel = LogLevel.INFO
     """debug, info, warning or error."""

@@ -12,6 +12,7 @@ import time
 
 import structlog
 
+from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import OPERATOR, OPERATOR_NAME
 from shoal.kubernetes.operator.api import API, APIError, ConflictError, NotLeaderError, UnreachableError
 from shoal.kubernetes.operator.caches import Caches, JobKey, key_of, owner_key
@@ -24,7 +25,6 @@ from shoal.kubernetes.operator.views import Job, Named, Owned, Pod
 from shoal.kubernetes.operator.volumes import delete_left_volumes
 from shoal.kubernetes.operator.wanted import read_status
 from shoal.kubernetes.operator.work_queue import WorkQueue
-from shoal.kubernetes.pods import GPU_RESOURCE
 from shoal.resources import ConditionType
 
 RESYNC_SECONDS = 600.0
@@ -51,7 +51,7 @@ class Controller:
         instance: str,
         namespace: str | None = None,
         workers: int = 4,
-        gpu_resource: str = GPU_RESOURCE,
+        gpus: GPUNames = GPU_NAMES,
     ) -> None:
         self.caches = Caches()
         self.queue: WorkQueue[JobKey] = WorkQueue(metrics.queue_wait.observe)
@@ -61,7 +61,7 @@ class Controller:
         self._namespace = namespace
         self._workers = workers
         self._recorder = Recorder(api, instance)
-        self._reconciler = Reconciler(api, self.caches, self._recorder, metrics, gpu_resource=gpu_resource)
+        self._reconciler = Reconciler(api, self.caches, self._recorder, metrics, gpus=gpus)
         selector = f"{OPERATOR_NAME}={OPERATOR}"
         self._jobs = [Reflector(api, kind, self.caches.jobs[name], namespace) for name, kind in JOBS.items()]
         self._owned: list[Reflector[Pod] | Reflector[Owned]] = [

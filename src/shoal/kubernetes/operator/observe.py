@@ -47,7 +47,7 @@ _BY_DISRUPTION = {
 (https://kubernetes.io/docs/concepts/workloads/pods/disruptions/#pod-disruption-conditions)."""
 
 LOST_CONTAINER = "ContainerStatusUnknown"
-"""What a kubelet says of a container that it cannot find again after its node was restarted."""
+"""What a kubelet says of a container that it cannot find again, as after a restart of its node."""
 
 
 def replica_id(pod: Pod) -> ReplicaId | None:
@@ -75,7 +75,7 @@ def observe(pod: Pod, id: ReplicaId, container: str) -> Replica:
         cause=cause if failed else Cause.EXIT,
         started_at=_started_at(status, ended),
         finished_at=_finished_at(pod, ended) if finished else None,
-        in_place_restarts=status.restart_count if status else 0,
+        in_place_restarts=_in_place_restarts(pod, status, ended),
         message=_message(pod, status, ended, state)[:MESSAGE_LENGTH],
         log_tail=tuple(ended.message.splitlines()[-TAIL_LINES:]) if failed and ended and not _unstarted(ended) else (),
     )
@@ -127,6 +127,15 @@ def _ended_before_deletion(pod: Pod, ended: Terminated | None) -> bool:
     return ended.finished_at.timestamp() < due.timestamp() - grace
 
 
+def _in_place_restarts(pod: Pod, status: ContainerStatus | None, ended: Terminated | None) -> int:
+    """How often the kubelet has started the container again. Of a container that it cannot find any more, as after an
+    eviction, it takes for granted that it was restarted, and counts that."""
+    if status is None or pod.spec.restart_policy == "Never":
+        return 0
+    lost = ended is not None and ended.reason == LOST_CONTAINER
+    return max(0, status.restart_count - lost)
+
+
 def _started_at(status: ContainerStatus | None, ended: Terminated | None) -> float | None:
     if ended:
         return _seconds(ended.started_at)
@@ -145,13 +154,18 @@ def _finished_at(pod: Pod, ended: Terminated | None) -> float | None:
 def _message(pod: Pod, status: ContainerStatus | None, ended: Terminated | None, state: ReplicaState) -> str:
     if state is ReplicaState.PENDING:
         return _waits_for(pod, status)
+    if state is ReplicaState.TERMINATING:
+        # On a node that is lost this lasts until somebody gives the node up.
+        return f"its pod is being deleted: {_disruption(pod)}".rstrip(": ")
     if state is not ReplicaState.FAILED:
         return ""
     if ended and _unstarted(ended):
         return f"{ended.reason}: {ended.message}".rstrip(": ")
-    return pod.status.message or next(
-        (each.message for each in pod.status.conditions if each.type == "DisruptionTarget"), ""
-    )
+    return pod.status.message or _disruption(pod)
+
+
+def _disruption(pod: Pod) -> str:
+    return next((each.message for each in pod.status.conditions if each.type == "DisruptionTarget"), "")
 
 
 def _waits_for(pod: Pod, status: ContainerStatus | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from shoal.kubernetes.gpu_names import GPUNames
 from shoal.kubernetes.labels import namespace, object_name
 from shoal.kubernetes.operator.api import API, AlreadyExistsError, APIError, ConflictError, NotFoundError
 from shoal.kubernetes.operator.caches import Caches
@@ -24,11 +25,11 @@ from shoal.training import Create
 class PodCreation:
     """Creates pods and notes them in the cache at once."""
 
-    def __init__(self, api: API, caches: Caches, recorder: Recorder, gpu_resource: str) -> None:
+    def __init__(self, api: API, caches: Caches, recorder: Recorder, gpus: GPUNames) -> None:
         self._api = api
         self._caches = caches
         self._recorder = recorder
-        self._gpu_resource = gpu_resource
+        self._gpus = gpus
 
     async def create(self, job: TFJob, stored: Job, creates: list[Create], limit: int) -> None:
         """Create all, `limit` at a time. Raises APIError where one was refused; the user is told why by an event."""
@@ -52,7 +53,7 @@ class PodCreation:
             self._wait_for(stored, known)
             return
         try:
-            pod = await self._api.create(PODS, attempt_pod(job, stored.metadata.uid, create, self._gpu_resource))
+            pod = await self._api.create(PODS, attempt_pod(job, stored.metadata.uid, create, self._gpus))
         except AlreadyExistsError:
             await self._look(stored, key)
             return

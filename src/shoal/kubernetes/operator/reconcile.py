@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import JOB_NAME, REPLICA_TYPE
 from shoal.kubernetes.operator.activity import LogActivity
 from shoal.kubernetes.operator.api import API, NotFoundError
@@ -27,7 +28,6 @@ from shoal.kubernetes.operator.supply import Supply
 from shoal.kubernetes.operator.transitions import tell
 from shoal.kubernetes.operator.views import Job, Pod
 from shoal.kubernetes.operator.wanted import Wanted, WantedJobs, read_status
-from shoal.kubernetes.pods import GPU_RESOURCE
 from shoal.resources import CleanPodPolicy, JobStatus, ManifestError, Phase, TFJob
 from shoal.training import Create, Decision, Delete, DeleteJob, Observed, Replica, ReplicaState, decide
 
@@ -45,7 +45,7 @@ class Reconciler:
         recorder: Recorder,
         metrics: Metrics,
         clock: Callable[[], float] = time.time,
-        gpu_resource: str = GPU_RESOURCE,
+        gpus: GPUNames = GPU_NAMES,
     ) -> None:
         self._api = api
         self._caches = caches
@@ -54,7 +54,7 @@ class Reconciler:
         self._clock = clock
         self._wanted = WantedJobs()
         self._supply = Supply(api, caches)
-        self._pods = PodCreation(api, caches, recorder, gpu_resource)
+        self._pods = PodCreation(api, caches, recorder, gpus)
         self._activity = LogActivity(api)
         self._progress = LogProgress(api)
 

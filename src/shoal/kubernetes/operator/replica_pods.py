@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.kubernetes.cluster_config import Object
+from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.operator.progress import speaks
-from shoal.kubernetes.pods import GPU_RESOURCE, pod
+from shoal.kubernetes.pods import pod
 from shoal.resources import TFJob
 from shoal.tf import protocol
 from shoal.training import Create
@@ -31,9 +32,9 @@ def owner_reference(job: TFJob, uid: str) -> dict[str, Any]:
     }
 
 
-def attempt_pod(job: TFJob, uid: str, create: Create, gpu_resource: str = GPU_RESOURCE) -> Object:
+def attempt_pod(job: TFJob, uid: str, create: Create, gpus: GPUNames = GPU_NAMES) -> Object:
     """The pod that `decide` wants created."""
-    made = pod(job, create.id, gpu_resource)
+    made = pod(job, create.id, gpus)
     made["metadata"]["ownerReferences"] = [owner_reference(job, uid)]
     made["metadata"]["labels"][ATTEMPT] = str(create.attempt)
     made["metadata"].setdefault("annotations", {})[SHAPE] = create.shape
@@ -45,6 +46,8 @@ def attempt_pod(job: TFJob, uid: str, create: Create, gpu_resource: str = GPU_RE
         if container["name"] == name:
             # The last log lines come with the pod's status then, and need not be fetched before the pod is gone.
             container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+            told = {protocol.ATTEMPT: str(create.attempt)}
             if speaks(job, create.id):
-                container["env"] = [*(container.get("env") or []), {"name": protocol.PROGRESS_LOG, "value": "1"}]
+                told[protocol.PROGRESS_LOG] = "1"
+            container["env"] += [{"name": name, "value": value} for name, value in told.items()]
     return made

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.operator.api import NotLeaderError
 from shoal.kubernetes.operator.client import Client, configuration
 from shoal.kubernetes.operator.controller import Controller
@@ -19,7 +20,6 @@ from shoal.kubernetes.operator.election import Election, LeadershipLostError
 from shoal.kubernetes.operator.health import HealthServer
 from shoal.kubernetes.operator.lease_name import LEASE
 from shoal.kubernetes.operator.metrics import Metrics
-from shoal.kubernetes.pods import GPU_RESOURCE
 
 LAST_SECONDS = 5.0
 """How long passes that have begun, and events that are being sent, may take once the operator is to end."""
@@ -37,7 +37,7 @@ class Settings:
     workers: int = 4
     leader_elect: bool = True
     metrics_port: int = 8080
-    gpu_resource: str = GPU_RESOURCE
+    gpus: GPUNames = GPU_NAMES
 
 
 async def run_operator(settings: Settings) -> bool:
@@ -67,7 +67,7 @@ class Operator:
             wrote=lambda verb, plural: metrics.writes.labels(verb=verb, resource=plural).inc(),
         )
         self._controller = Controller(
-            self._client, metrics, identity, settings.namespace, settings.workers, settings.gpu_resource
+            self._client, metrics, identity, settings.namespace, settings.workers, settings.gpus
         )
         self._leading = False
 

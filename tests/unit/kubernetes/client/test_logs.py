@@ -57,7 +57,9 @@ async def told(client: Pods, **choice: Any) -> list[Lines]:
 
 def worker(index: int = 0, restarts: int = 0, attempt: int = 0) -> Any:
     name = f"train-worker-{index}"
-    return pod("Running", container(running(), restarts=restarts), name=name, attempt=attempt, uid=name)
+    return pod(
+        "Running", container(running(), restarts=restarts), restart="OnFailure", name=name, attempt=attempt, uid=name
+    )
 
 
 async def test_replica_after_replica():

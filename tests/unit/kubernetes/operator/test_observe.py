@@ -22,6 +22,7 @@ def look(seen: Pod) -> Replica:
 
 disrupted = condition("DisruptionTarget", "EvictionByEvictionAPI", "drained")
 
+DELETED = {"message": "its pod is being deleted"}
 TABLE: dict[str, tuple[Pod, ReplicaState, dict[str, Any]]] = {
     "nothing is known yet": (pod("Pending"), PENDING, {"message": ""}),
     "no node has room": (
@@ -107,6 +108,16 @@ TABLE: dict[str, tuple[Pod, ReplicaState, dict[str, Any]]] = {
         FAILED,
         {"cause": Cause.EVICTED, "exit_code": None, "message": "low on memory", "finished_at": seconds(4)},
     ),
+    "evicted, and its container was gone before the kubelet looked": (
+        pod("Failed", container(terminated(137, "ContainerStatusUnknown"), restarts=1), reason="Evicted"),
+        FAILED,
+        {"cause": Cause.EVICTED, "in_place_restarts": 0},
+    ),
+    "the same after it was restarted twice": (
+        pod("Failed", container(terminated(137, "ContainerStatusUnknown"), restarts=3), restart="OnFailure"),
+        FAILED,
+        {"cause": Cause.NODE_LOST, "in_place_restarts": 2},
+    ),
     "preempted": (
         pod("Failed", container(terminated(143)), conditions=[condition("DisruptionTarget", "PreemptionByScheduler")]),
         FAILED,
@@ -123,11 +134,11 @@ TABLE: dict[str, tuple[Pod, ReplicaState, dict[str, Any]]] = {
         {"cause": Cause.NODE_LOST},
     ),
     "turned away by the kubelet": (pod("Failed", reason="UnexpectedAdmissionError"), FAILED, {"cause": Cause.EVICTED}),
-    "it is being deleted": (pod("Running", container(running()), deleted_at=20), TERMINATING, {}),
+    "it is being deleted": (pod("Running", container(running()), deleted_at=20), TERMINATING, DELETED),
     "it is being drained": (
         pod("Running", container(running()), deleted_at=20, conditions=[disrupted]),
         TERMINATING,
-        {"cause": Cause.EXIT},
+        {"cause": Cause.EXIT, "message": "its pod is being deleted: drained"},
     ),
     "it was drained, and has ended": (
         pod("Failed", container(terminated(143)), deleted_at=20, conditions=[disrupted]),

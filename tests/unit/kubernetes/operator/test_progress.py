@@ -109,7 +109,7 @@ async def test_a_container_that_starts_again_has_said_nothing() -> None:
     logs = Logs(chief_0=line('{"time": 5, "step": 1}'))
     progress = LogProgress(logs)  # type: ignore[arg-type]
     await look(progress, START + FIRST_SECONDS, runs("chief-0"))
-    again = pod("Running", container(running(9), restarts=1), name="train-chief-0")
+    again = pod("Running", container(running(9), restarts=1), restart="OnFailure", name="train-chief-0")
     told, due = await look(progress, seconds(9), again)
     assert (told["chief-0"], due) == (None, seconds(9) + FIRST_SECONDS)
 
