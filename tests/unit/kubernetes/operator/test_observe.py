@@ -118,6 +118,11 @@ TABLE: dict[str, tuple[Pod, ReplicaState, dict[str, Any]]] = {
         FAILED,
         {"cause": Cause.NODE_LOST, "in_place_restarts": 2},
     ),
+    "its container is nowhere, though it is never restarted": (
+        pod("Running", container(waiting("ContainerCreating"), restarts=1)),
+        PENDING,
+        {"in_place_restarts": 0},
+    ),
     "preempted": (
         pod("Failed", container(terminated(143)), conditions=[condition("DisruptionTarget", "PreemptionByScheduler")]),
         FAILED,
