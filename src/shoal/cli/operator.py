@@ -44,6 +44,19 @@ def operator(
     ] = 8080,
     gpu_resource: GPUResource = GPU_NAMES.resource,
     gpu_model_label: GPUModelLabel = GPU_NAMES.model_label,
+    webhook_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of the admission webhook, by HTTPS. 0: no webhook.")
+    ] = 0,
+    webhook_host: Annotated[
+        list[str] | None,
+        typer.Option(help="A name or address by which the API server reaches the webhook. May be given repeatedly."),
+    ] = None,
+    webhook_configuration: Annotated[
+        str, typer.Option(help="Webhook configurations of this name are told which certificates to trust.")
+    ] = "",
+    webhook_tls: Annotated[
+        str | None, typer.Option(help="A folder with tls.crt and tls.key. Default: certificates that it makes itself.")
+    ] = None,
     log_level: Annotated[Level, typer.Option(help="Log from this level on.")] = Level.INFO,
 ) -> None:
     """Run the TFJobs of a cluster: create their pods, follow them, and restart what fails.
@@ -52,17 +65,27 @@ def operator(
     """
     need_kubernetes()
     import asyncio
+    import errno
 
     from lightkube.core.exceptions import ConfigError
 
     from shoal.kubernetes.operator.logs import configure
     from shoal.kubernetes.operator.run import Settings, run_operator
+    from shoal.kubernetes.webhook.webhook import WebhookSettings
 
+    if webhook_port and not (webhook_host or webhook_tls):
+        refuse("--webhook-port: nobody could trust the webhook", "say how it is reached, as in --webhook-host=10.0.0.1")
     configure(log_level.value)
     gpus = GPUNames(gpu_resource, gpu_model_label)
-    settings = Settings(namespace, kubeconfig, context, workers, leader_elect, metrics_port, gpus)
+    hosts = tuple(webhook_host or ())
+    webhook = WebhookSettings(webhook_port, hosts, webhook_configuration, webhook_tls) if webhook_port else None
+    settings = Settings(namespace, kubeconfig, context, workers, leader_elect, metrics_port, gpus, webhook)
     try:
         told_to_end = asyncio.run(run_operator(settings))
     except ConfigError as fault:
         refuse(f"no cluster to connect to: {fault}", "name one with --kubeconfig")
+    except OSError as fault:
+        if fault.errno not in (errno.EADDRINUSE, errno.EACCES):
+            raise
+        refuse(f"cannot listen: {fault.strerror}", "choose other ports by --metrics-port and --webhook-port")
     raise SystemExit(Exit.OK if told_to_end else Exit.FAILED)

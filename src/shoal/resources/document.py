@@ -88,18 +88,24 @@ def read_resource(value: Any) -> tuple[TFJob | Other | None, list[Finding]]:
     findings = _check_kind(value)
     if not _is_job(value):
         return (None, findings) if findings else (Other(value), [])
-    # An outdated or misspelt version is a fault of its own; what else is wrong is worth knowing at the same time.
-    api = value.get("apiVersion")
-    known = {**value, "kind": KIND, "apiVersion": api if api in (SHOAL_API, KUBEFLOW_API) else KUBEFLOW_API}
-    checker = Checker(tfjob_schema(), findings)
-    checked = checker.check(known)
-    findings += check_rules(checked, findings)
+    checked, found = check_job(value)
+    findings += found
     if findings:
         return None, findings
     try:
         return TFJob.model_validate(checked), []
     except ValidationError as error:
         return None, [Finding(tuple(fault["loc"]), fault["msg"]) for fault in error.errors()]
+
+
+def check_job(value: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+    """The valid part of a TFJob manifest, and all that is wrong with it beyond its kind and version."""
+    # An outdated or misspelt version is a fault of its own; what else is wrong is worth knowing at the same time.
+    api = value.get("apiVersion")
+    known = {**value, "kind": KIND, "apiVersion": api if api in (SHOAL_API, KUBEFLOW_API) else KUBEFLOW_API}
+    checker = Checker(tfjob_schema())
+    checked = checker.check(known)
+    return checked, checker.findings + check_rules(checked, checker.findings)
 
 
 def _is_job(value: dict[str, Any]) -> bool:

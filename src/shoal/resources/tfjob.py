@@ -20,6 +20,8 @@ KUBEFLOW_API: Final = "kubeflow.org/v1"
 CONTAINER_NAME = "tensorflow"
 PORT_NAME = "tfjob-port"
 DEFAULT_PORT = 2222
+SHOAL_OPERATOR = "shoal.dev/operator"
+"""What `managedBy` and events call Shoal's operator."""
 
 
 class RestartPolicy(StrEnum):

@@ -17,8 +17,8 @@ from shoal.kubernetes.operator.api import API, APIError, NotLeaderError, Unreach
 from shoal.kubernetes.operator.kinds import EVENTS
 from shoal.kubernetes.operator.views import Job
 from shoal.resources.base import format_time
+from shoal.resources.tfjob import SHOAL_OPERATOR
 
-CONTROLLER = "shoal.dev/operator"
 REPEAT_SECONDS = 300.0
 LONGEST_NOTE = 1000
 MOST_UNSENT = 500
@@ -84,7 +84,7 @@ def _event(job: Job, type: str, reason: str, note: str, now: float, instance: st
         "kind": EVENTS.name,
         "metadata": {"name": f"{about.name}.{secrets.token_hex(8)}", "namespace": about.namespace},
         "eventTime": format_time(now),
-        "reportingController": CONTROLLER,
+        "reportingController": SHOAL_OPERATOR,
         "reportingInstance": instance,
         "action": "Reconcile",
         "type": type,

@@ -64,7 +64,7 @@ def _handler(
                 case "/healthz":
                     self._say(alive(), "the event loop hangs")
                 case "/readyz":
-                    self._say(ready(), "the caches are not filled yet")
+                    self._say(ready(), "the caches are not filled yet, or nobody trusts the webhook yet")
                 case _:
                     self._answer(404, b"not found: /healthz, /readyz and /metrics are\n")
 

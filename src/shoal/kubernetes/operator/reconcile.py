@@ -16,7 +16,7 @@ from shoal.kubernetes.operator.activity import LogActivity
 from shoal.kubernetes.operator.api import API, NotFoundError
 from shoal.kubernetes.operator.caches import Caches, JobKey
 from shoal.kubernetes.operator.concurrently import concurrently
-from shoal.kubernetes.operator.events import CONTROLLER, Recorder, listing
+from shoal.kubernetes.operator.events import Recorder, listing
 from shoal.kubernetes.operator.kinds import JOBS, PODS
 from shoal.kubernetes.operator.merge_patch import merge_patch
 from shoal.kubernetes.operator.metrics import Metrics
@@ -29,6 +29,7 @@ from shoal.kubernetes.operator.transitions import tell
 from shoal.kubernetes.operator.views import Job, Pod
 from shoal.kubernetes.operator.wanted import Wanted, WantedJobs, read_status
 from shoal.resources import CleanPodPolicy, JobStatus, ManifestError, Phase, TFJob
+from shoal.resources.tfjob import SHOAL_OPERATOR
 from shoal.training import Create, Decision, Delete, DeleteJob, Observed, Replica, ReplicaState, decide
 
 AT_ONCE = 12
@@ -172,7 +173,7 @@ class Reconciler:
 
 def _ours(job: Job) -> bool:
     """Whether no other controller was named to run the job."""
-    return (job.spec.get("runPolicy") or {}).get("managedBy") in (None, CONTROLLER)
+    return (job.spec.get("runPolicy") or {}).get("managedBy") in (None, SHOAL_OPERATOR)
 
 
 def _doomed(deletes: list[Delete], pods: list[Pod]) -> Iterator[Pod]:

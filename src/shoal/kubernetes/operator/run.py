@@ -20,6 +20,7 @@ from shoal.kubernetes.operator.election import Election, LeadershipLostError
 from shoal.kubernetes.operator.health import HealthServer
 from shoal.kubernetes.operator.lease_name import LEASE
 from shoal.kubernetes.operator.metrics import Metrics
+from shoal.kubernetes.webhook.webhook import Webhook, WebhookSettings
 
 LAST_SECONDS = 5.0
 """How long passes that have begun, and events that are being sent, may take once the operator is to end."""
@@ -29,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the command line says. `namespace` None: all namespaces."""
+    """What the command line says. `namespace` None: all namespaces; `webhook` None: no webhook."""
 
     namespace: str | None = None
     kubeconfig: str | None = None
@@ -38,6 +39,7 @@ class Settings:
     leader_elect: bool = True
     metrics_port: int = 8080
     gpus: GPUNames = GPU_NAMES
+    webhook: WebhookSettings | None = None
 
 
 async def run_operator(settings: Settings) -> bool:
@@ -52,7 +54,8 @@ async def run_operator(settings: Settings) -> bool:
 
 
 class Operator:
-    """One process: the client of the work, the client of the lease (which must not wait behind the work), health."""
+    """One process: the client of the work, the client of the lease (which must not wait behind the work), health, and
+    the webhook, which serves whether the process leads or waits."""
 
     def __init__(self, settings: Settings) -> None:
         config = configuration(settings.kubeconfig, settings.context)
@@ -60,7 +63,8 @@ class Operator:
         self._settings = settings
         self.metrics = metrics = Metrics()
         self._lease_client = Client(config)
-        self._election = Election(self._lease_client, settings.namespace or _home(config.namespace), LEASE, identity)
+        home = _home(config.namespace)
+        self._election = Election(self._lease_client, settings.namespace or home, LEASE, identity)
         self._client = Client(
             config,
             may_write=self._election.held if settings.leader_elect else lambda: True,
@@ -69,13 +73,19 @@ class Operator:
         self._controller = Controller(
             self._client, metrics, identity, settings.namespace, settings.workers, settings.gpus
         )
+        self._webhook: Webhook | None = None
+        if settings.webhook:
+            self._webhook = Webhook(settings.webhook, self._lease_client, self._client, home)
         self._leading = False
 
     async def run(self, told_to_end: asyncio.Event) -> bool:
         """Until `told_to_end` is set or the lease is lost (False)."""
         health = HealthServer(self._settings.metrics_port, self.metrics.registry, self._ready)
         log.info("serving /healthz, /readyz and /metrics", port=health.port)
-        beating = asyncio.create_task(health.start())
+        serving = [asyncio.create_task(health.start())]
+        if self._webhook:
+            log.info("serving /validate and /default", webhook_port=self._webhook.port)
+            serving.append(asyncio.create_task(self._webhook.run()))
         ending = asyncio.create_task(told_to_end.wait())
         try:
             if not await self._lead(ending):
@@ -84,7 +94,7 @@ class Operator:
         finally:
             if self._settings.leader_elect:
                 await self._election.release()
-            for task in (beating, ending):
+            for task in (*serving, ending):
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
@@ -92,8 +102,8 @@ class Operator:
             await self._lease_client.close()
 
     def _ready(self) -> bool:
-        """One that waits for the lease does all that is asked of it."""
-        return self._controller.ready or not self._leading
+        """One that waits for the lease does all that is asked of it, once its webhook can be reached."""
+        return (self._controller.ready or not self._leading) and (self._webhook is None or self._webhook.ready)
 
     async def _lead(self, ending: asyncio.Task[bool]) -> bool:
         """Wait for the lease; False where the operator is to end before."""
