@@ -8,12 +8,22 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shoal.kubernetes.install.rights import IN_CLUSTER, IN_NAMESPACES, OF_LEASE, Right
+from shoal.kubernetes.install.rights import (
+    IN_CLUSTER,
+    IN_NAMESPACES,
+    OF_LEASE,
+    OF_SECRET,
+    Right,
+    of_configurations,
+)
 from shoal.kubernetes.install.values import Values
 from shoal.resources.yaml_text import write_yaml
 
 CHART = Path(__file__).parents[1] / "charts/shoal"
 HEAD = "{{- /* Written by tools/generate_chart.py from src/shoal/kubernetes/install/rights.py; change it there. */}}\n"
+FULLNAME = '{{ include "shoal.fullname" . }}'
+OWN_NAMESPACE = "  namespace: {{ .Release.Namespace }}\n"
+CERTIFICATES = "{{- if and .Values.webhook.enabled (not .Values.webhook.certificate.existingSecret) }}\n---\n"
 LEASE_NAMESPACE = '  namespace: {{ include "shoal.leaseNamespace" . }}\n'
 
 
@@ -33,14 +43,19 @@ def _roles() -> str:
         _role("ClusterRole", "-volumes", "", IN_CLUSTER),
         _role("Role", "-lease", LEASE_NAMESPACE, OF_LEASE),
     )
-    return HEAD + "{{- if .Values.rbac.create }}\n" + "---\n".join(parts) + "{{- end }}\n"
+    for_certificates = (
+        _role("ClusterRole", "-webhook", "", of_configurations("FULLNAME")).replace("FULLNAME", FULLNAME),
+        _role("Role", "-webhook", OWN_NAMESPACE, OF_SECRET),
+    )
+    text = "---\n".join(parts) + CERTIFICATES + "---\n".join(for_certificates) + "{{- end }}\n"
+    return HEAD + "{{- if .Values.rbac.create }}\n" + text + "{{- end }}\n"
 
 
 def _role(kind: str, ending: str, namespace: str, rights: tuple[Right, ...]) -> str:
     rules = "".join(_rule(each) for each in rights)
     return (
         f"apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n"
-        f'  name: {{{{ include "shoal.fullname" . }}}}{ending}\n{namespace}'
+        f"  name: {FULLNAME}{ending}\n{namespace}"
         f'  labels:\n    {{{{- include "shoal.labels" . | nindent 4 }}}}\nrules:\n{rules}'
     )
 

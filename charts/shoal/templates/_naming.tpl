@@ -37,6 +37,14 @@ app.kubernetes.io/part-of: shoal
 {{- .Values.operator.watchNamespace | default .Release.Namespace -}}
 {{- end }}
 
+{{- define "shoal.webhookNamespaces" -}}
+{{- $own := dict -}}
+{{- with .Values.operator.watchNamespace -}}
+{{- $own = dict "matchLabels" (dict "kubernetes.io/metadata.name" .) -}}
+{{- end -}}
+{{- toYaml (.Values.webhook.namespaceSelector | default $own) -}}
+{{- end }}
+
 {{- define "shoal.subjects" -}}
 - kind: ServiceAccount
   name: {{ include "shoal.serviceAccount" . }}

@@ -44,6 +44,14 @@ EVERYTHING: dict[str, Any] = {
         }
     },
     "metrics": {"port": 9090, "serviceMonitor": {"enabled": True, "interval": "1m", "labels": {"release": "mine"}}},
+    "webhook": {
+        "port": 8443,
+        "failurePolicy": "Fail",
+        "timeoutSeconds": 3,
+        "namespaceSelector": {"matchExpressions": [{"key": "jobs", "operator": "In", "values": ["yes"]}]},
+        "annotations": {"cert-manager.io/inject-ca-from": "shoal-system/webhook"},
+        "certificate": {"existingSecret": "made-elsewhere", "caBundle": "QUJD"},
+    },
     "networkPolicy": {
         "enabled": True,
         "apiServerPorts": [8443],
@@ -60,6 +68,10 @@ CHOICES: dict[str, dict[str, Any]] = {
     "rights by somebody else": {"rbac": {"create": False}, "serviceAccount": {"create": False, "name": "theirs"}},
     "no budget": {"podDisruptionBudget": {"enabled": False}, "replicas": 0},
     "a policy for all": {"networkPolicy": {"enabled": True}},
+    "no webhook": {
+        "webhook": {"enabled": False, "certificate": {"existingSecret": "unused"}},
+        "networkPolicy": {"enabled": True},
+    },
     "texts that YAML would misread": {"podAnnotations": {"on": "yes", "port": "0644"}, "priorityClassName": "no"},
 }
 NONSENSE: dict[str, tuple[dict[str, Any], str]] = {
@@ -75,6 +87,9 @@ NONSENSE: dict[str, tuple[dict[str, Any], str]] = {
     "a list for a mapping": ({"nodeSelector": ["a"]}, "/nodeSelector"),
     "an annotation that is no text": ({"podAnnotations": {"a": True}}, "/podAnnotations"),
     "a quantity that is none": ({"resources": {"limits": {"memory": "lots"}}}, "/resources/limits/memory"),
+    "a failure policy that is none": ({"webhook": {"failurePolicy": "Retry"}}, "/webhook/failurePolicy"),
+    "a time that the API server refuses": ({"webhook": {"timeoutSeconds": 31}}, "/webhook/timeoutSeconds"),
+    "a bundle that is not in base64": ({"webhook": {"certificate": {"caBundle": "-----BEGIN"}}}, "/caBundle"),
     "a budget that blocks drains": ({"podDisruptionBudget": {"maxUnavailable": 0}}, "/podDisruptionBudget"),
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from shoal.kubernetes.install.naming import Release
 from shoal.kubernetes.install.values import Values
+from shoal.kubernetes.install.webhook import TLS_FOLDER, arguments
 
 Object = dict[str, Any]
 
@@ -42,6 +43,8 @@ def _pod(values: Values, release: Release) -> Object:
         "containers": [_container(values, release)],
         "topologySpreadConstraints": [spread],
     }
+    if secret := _given_secret(values):
+        pod["volumes"] = [{"name": "webhook-tls", "secret": {"secretName": secret, "defaultMode": 420}}]
     chosen = {
         "imagePullSecrets": values.image_pull_secrets,
         "priorityClassName": values.priority_class_name,
@@ -58,9 +61,9 @@ def _container(values: Values, release: Release) -> Object:
         "image": values.image.reference(release.version),
         "imagePullPolicy": values.image.pull_policy.value,
         "command": ["shoal", "operator"],
-        "args": _arguments(values),
+        "args": [*_arguments(values), *arguments(values, release)],
         "env": [_field("POD_NAME", "metadata.name"), _field("POD_NAMESPACE", "metadata.namespace")],
-        "ports": [{"name": "metrics", "containerPort": values.metrics.port, "protocol": "TCP"}],
+        "ports": _ports(values),
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "periodSeconds": 10, "timeoutSeconds": 5},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 5, "timeoutSeconds": 5},
         "resources": values.resources.model_dump(),
@@ -69,7 +72,22 @@ def _container(values: Values, release: Release) -> Object:
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
+        **({"volumeMounts": [_MOUNT]} if _given_secret(values) else {}),
     }
+
+
+_MOUNT = {"name": "webhook-tls", "mountPath": TLS_FOLDER, "readOnly": True}
+
+
+def _given_secret(values: Values) -> str:
+    return values.webhook.certificate.existing_secret if values.webhook.enabled else ""
+
+
+def _ports(values: Values) -> list[Object]:
+    ports: list[Object] = [{"name": "metrics", "containerPort": values.metrics.port, "protocol": "TCP"}]
+    if values.webhook.enabled:
+        ports.append({"name": "webhook", "containerPort": values.webhook.port, "protocol": "TCP"})
+    return ports
 
 
 def _arguments(values: Values) -> list[str]:

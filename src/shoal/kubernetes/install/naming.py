@@ -26,6 +26,11 @@ class Release:
         return self.values.fullname_override or f"{name}-operator"[:LONGEST].rstrip("-")
 
     @property
+    def webhook(self) -> str:
+        """Of the webhook's Service."""
+        return f"{self.fullname}-webhook"
+
+    @property
     def service_account(self) -> str:
         return self.values.service_account.name or self.fullname
 

@@ -9,8 +9,16 @@ from typing import Any
 from shoal import __version__
 from shoal.kubernetes.install.deployment import deployment
 from shoal.kubernetes.install.naming import Release
-from shoal.kubernetes.install.rights import IN_CLUSTER, IN_NAMESPACES, OF_LEASE, Right
+from shoal.kubernetes.install.rights import (
+    IN_CLUSTER,
+    IN_NAMESPACES,
+    OF_LEASE,
+    OF_SECRET,
+    Right,
+    of_configurations,
+)
 from shoal.kubernetes.install.values import Values
+from shoal.kubernetes.install.webhook import webhook_objects
 from shoal.resources.crd import kubeflow_crd, shoal_crd
 
 Object = dict[str, Any]
@@ -45,7 +53,11 @@ class _Installation:
         if values.rbac.create:
             yield from self._roles()
             yield from self._bindings()
+            if values.webhook.enabled and not values.webhook.certificate.existing_secret:
+                yield from self._certificate_rights()
         yield self._service()
+        if values.webhook.enabled:
+            yield from webhook_objects(values, self.release)
         yield deployment(values, self.release)
         if values.pod_disruption_budget.enabled:
             yield self._disruption_budget()
@@ -77,6 +89,14 @@ class _Installation:
         yield self._binding("ClusterRoleBinding", self.release.cluster_metadata(cluster), "ClusterRole", cluster)
         lease = self._lease_metadata()
         yield self._binding("RoleBinding", lease, "Role", lease["name"])
+
+    def _certificate_rights(self) -> Iterator[Object]:
+        name = self.release.webhook
+        everywhere, here = self.release.cluster_metadata(name), self.release.metadata(name)
+        yield _role("ClusterRole", everywhere, of_configurations(self.release.fullname))
+        yield _role("Role", here, OF_SECRET)
+        yield self._binding("ClusterRoleBinding", everywhere, "ClusterRole", name)
+        yield self._binding("RoleBinding", here, "Role", name)
 
     def _lease_metadata(self) -> Object:
         """The lease lies beside the operator, or beside the jobs of the one namespace that it looks after."""
@@ -119,9 +139,11 @@ class _Installation:
 
     def _network_policy(self) -> Object:
         policy = self.values.network_policy
-        ingress: Object = {"ports": [{"port": "metrics", "protocol": "TCP"}]}
+        scraped: Object = {"ports": [{"port": "metrics", "protocol": "TCP"}]}
         if policy.metrics_from:
-            ingress["from"] = policy.metrics_from
+            scraped["from"] = policy.metrics_from
+        # The API server is often no pod, so that no peer stands for it.
+        asked = [{"ports": [{"port": "webhook", "protocol": "TCP"}]}] if self.values.webhook.enabled else []
         return {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
@@ -129,7 +151,7 @@ class _Installation:
             "spec": {
                 "podSelector": {"matchLabels": self.release.selector},
                 "policyTypes": ["Ingress", "Egress"],
-                "ingress": [ingress],
+                "ingress": [scraped, *asked],
                 "egress": [{"ports": [{"port": port, "protocol": "TCP"} for port in policy.api_server_ports]}],
             },
         }

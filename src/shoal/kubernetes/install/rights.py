@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.kubernetes.operator.lease_name import LEASE
+from shoal.kubernetes.webhook.names import SECRET
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +62,15 @@ OF_LEASE = (
     Right(("coordination.k8s.io",), ("leases",), ("get", "patch"), (LEASE,)),
 )
 """In the namespace of the lease alone: elsewhere leases are those of nodes and of other controllers."""
+
+OF_SECRET = (
+    Right(("",), ("secrets",), ("create",), why="A name cannot bound what is created."),
+    Right(("",), ("secrets",), ("get", "patch"), (SECRET,)),
+)
+"""In the operator's namespace alone: the webhook's certificates."""
+
+
+def of_configurations(name: str) -> tuple[Right, ...]:
+    """The webhook configurations called `name`, which belong to no namespace: whom the API server is to trust."""
+    kinds = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+    return (Right(("admissionregistration.k8s.io",), kinds, ("get", "patch"), (name,)),)

@@ -129,8 +129,43 @@ class Metrics(_Part):
     """For the Prometheus operator."""
 
 
+class FailurePolicy(StrEnum):
+    """What the API server does with a TFJob while no webhook answers."""
+
+    IGNORE = "Ignore"
+    FAIL = "Fail"
+
+
+class GivenCertificate(_Part):
+    """A certificate from elsewhere, such as cert-manager. By default the operator makes its own and renews it."""
+
+    existing_secret: Annotated[str, Field(pattern=rf"^({NAME}(\.{NAME})*)?$", max_length=253)] = ""
+    """A Secret with tls.crt and tls.key, for the host NAME-webhook.NAMESPACE.svc."""
+    ca_bundle: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/=]*$")] = ""
+    """Who has signed it: certificates in PEM, in base64. Empty where annotations have it written."""
+
+
+class Webhook(_Part):
+    """Checks TFJobs before they are stored, and says on the user's terminal what is wrong with them."""
+
+    enabled: bool = True
+    """Whether there is one."""
+    port: Port = 9443
+    """Of the container."""
+    failure_policy: FailurePolicy = FailurePolicy.IGNORE
+    """Ignore: while no operator answers, TFJobs are stored as the CRD allows. Fail: they are refused."""
+    timeout_seconds: Annotated[int, Field(ge=1, le=30)] = 5
+    """How long the API server waits for an answer."""
+    namespace_selector: dict[str, Any] = {}
+    """Labels of the namespaces whose TFJobs are checked. Empty: all that the operator looks after."""
+    annotations: Labels = {}
+    """Of the webhook configurations, as cert-manager.io/inject-ca-from."""
+    certificate: GivenCertificate = GivenCertificate()
+    """A certificate from elsewhere."""
+
+
 class NetworkPolicy(_Part):
-    """Lets the operator reach the API server and be scraped, and nothing else."""
+    """Lets the operator reach the API server, be asked by it and be scraped, and nothing else."""
 
     enabled: bool = False
     """Whether to make one."""
@@ -182,6 +217,8 @@ class Values(_Part):
     """Affinity of the operator's pods. Apart from it, replicas are spread over nodes where that can be."""
     metrics: Metrics = Metrics()
     """/metrics, /healthz and /readyz."""
+    webhook: Webhook = Webhook()
+    """Checks TFJobs before they are stored."""
     network_policy: NetworkPolicy = NetworkPolicy()
     """What may reach the operator, and what it may reach."""
     pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()

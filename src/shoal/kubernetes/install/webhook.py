@@ -1,0 +1,95 @@
+"""The webhook's Service, and the configurations by which the API server knows of it.
+
+The operator writes `caBundle` into the configurations later: applying these objects again leaves it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from shoal.kubernetes.install.naming import Release
+from shoal.kubernetes.install.values import Values
+from shoal.resources.tfjob import KUBEFLOW_API, SHOAL_API
+
+Object = dict[str, Any]
+
+TLS_FOLDER = "/etc/shoal/webhook"
+"""Where a certificate that is given is mounted."""
+
+
+def host(release: Release) -> str:
+    """The name by which the API server calls the webhook."""
+    return f"{release.webhook}.{release.namespace}.svc"
+
+
+def arguments(values: Values, release: Release) -> list[str]:
+    """Options of `shoal operator`."""
+    if not values.webhook.enabled:
+        return []
+    port = f"--webhook-port={values.webhook.port}"
+    if values.webhook.certificate.existing_secret:
+        return [port, f"--webhook-tls={TLS_FOLDER}"]
+    return [port, f"--webhook-host={host(release)}", f"--webhook-configuration={release.fullname}"]
+
+
+def webhook_objects(values: Values, release: Release) -> Iterator[Object]:
+    """As `charts/shoal/templates/webhook.yaml` has them."""
+    yield _service(release)
+    yield _configuration("Validating", "validate", values, release)
+    yield _configuration("Mutating", "default", values, release)
+
+
+def _service(release: Release) -> Object:
+    port = {"name": "webhook", "port": 443, "targetPort": "webhook", "protocol": "TCP"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": release.metadata(release.webhook),
+        "spec": {"selector": release.selector, "ports": [port]},
+    }
+
+
+def _configuration(kind: str, verb: str, values: Values, release: Release) -> Object:
+    chosen = values.webhook
+    about = release.cluster_metadata(release.fullname)
+    if chosen.annotations:
+        about["annotations"] = chosen.annotations
+    service = {"name": release.webhook, "namespace": release.namespace, "path": f"/{verb}", "port": 443}
+    client: Object = {"service": service}
+    if chosen.certificate.ca_bundle:
+        client["caBundle"] = chosen.certificate.ca_bundle
+    webhook = {
+        "name": f"{verb}.tfjobs.shoal.dev",
+        "admissionReviewVersions": ["v1"],
+        "clientConfig": client,
+        "failurePolicy": chosen.failure_policy.value,
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": _namespaces(values),
+        "rules": [_rule(api) for api in (SHOAL_API, KUBEFLOW_API)],
+        "sideEffects": "None",
+        "timeoutSeconds": chosen.timeout_seconds,
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": about,
+        "webhooks": [webhook],
+    }
+
+
+def _rule(api_version: str) -> Object:
+    group, version = api_version.split("/")
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["tfjobs"],
+        "scope": "Namespaced",
+    }
+
+
+def _namespaces(values: Values) -> Object:
+    watched = values.operator.watch_namespace
+    own = {"matchLabels": {"kubernetes.io/metadata.name": watched}} if watched else {}
+    return values.webhook.namespace_selector or own
