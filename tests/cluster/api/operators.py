@@ -28,9 +28,14 @@ class OperatorProcess:
     """One operator; its log is read for the port that it serves on."""
 
     def __init__(
-        self, cluster: ApiCluster | NodeCluster, name: str, *options: str, kubeconfig: Path | None = None
+        self,
+        cluster: ApiCluster | NodeCluster,
+        name: str,
+        *options: str,
+        kubeconfig: Path | None = None,
+        before: str = "",
     ) -> None:
-        """As the administrator, unless `kubeconfig` names somebody else."""
+        """As the administrator, unless `kubeconfig` names somebody else. `before` is Python that it runs first."""
         self._log = cluster.folder / f"operator-{name}.log"
         self._began = self._log.stat().st_size if self._log.exists() else 0
         connection = [
@@ -41,7 +46,9 @@ class OperatorProcess:
             "--log-level",
             "debug",
         ]
-        self.program = Program(f"operator {name}", [*COMMAND, *connection, *options], self._log)
+        python, c, main, operator = COMMAND
+        command = [python, c, f"{before}\n{main}", operator]
+        self.program = Program(f"operator {name}", [*command, *connection, *options], self._log)
 
     def wait_until_ready(self, timeout: float = 30) -> OperatorProcess:
         """Until it leads and its caches are filled."""

@@ -1,0 +1,88 @@
+"""Operators with a webhook as they come and go: before the first, two at once, and one whose certificates live for
+seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.api.operators import install_crds
+from tests.cluster.api.tfjobs import role, tfjob
+from tests.cluster.api.webhooks import (
+    SECRET,
+    SHORT_LIVES,
+    WebhookOperator,
+    apply,
+    bundles,
+    dry_run,
+    mounting,
+    register,
+    review,
+    unregister,
+)
+from tests.cluster.api_level import ApiCluster
+from tests.cluster.kubectl import Kubectl
+from tests.cluster.waiting import wait_until
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(api_cluster: ApiCluster) -> Iterator[None]:
+    install_crds(api_cluster)
+    yield
+    unregister(api_cluster)
+
+
+def test_without_a_webhook_jobs_are_stored_all_the_same(api_cluster: ApiCluster, namespace: Kubectl) -> None:
+    """As the chart has it by default: nobody answers yet, and nobody is trusted yet."""
+    register(api_cluster, None, failure_policy="Ignore")
+    namespace.apply(tfjob("early", {"suspend": True}, Worker=role()))
+    # What the CRD says by itself, holds by itself.
+    assert "the roles are Chief" in apply(namespace, tfjob("odd", Worker=role(), Launcher=role()))
+
+
+def test_certificates_are_renewed_while_jobs_are_created(api_cluster: ApiCluster, namespace: Kubectl) -> None:
+    """Two authorities one after the other, with lives of seconds: nobody who trusts what the configuration says at any
+    moment meets a certificate that he does not know, and no request of the API server fails."""
+    kubectl = api_cluster.kubectl
+    running = WebhookOperator(api_cluster, "short-lived", "--no-leader-elect", before=SHORT_LIVES)
+    register(api_cluster, running)
+    try:
+        running.wait_until_ready()
+        first = bundles(kubectl)[0]
+        job = tfjob("job", Worker=role())
+        served, answers = set(), 0
+
+        def turned_over() -> bool:
+            nonlocal answers
+            (bundle, _) = bundles(kubectl)
+            assert running.ask("/validate", review(job), bundle)[0] == 200
+            assert "created" in dry_run(namespace)
+            served.add(kubectl.json("get", SECRET)["data"]["tls.crt"])
+            answers += 1
+            return first not in bundle
+
+        wait_until(turned_over, 60, "the end of the first authority")
+        assert len(served) >= 3
+        assert answers > 10
+    finally:
+        running.process.program.stop()
+
+
+def test_two_operators_share_their_certificates_and_both_answer(api_cluster: ApiCluster, namespace: Kubectl) -> None:
+    both = [WebhookOperator(api_cluster, f"one-of-two-{index}") for index in range(2)]
+    try:
+        register(api_cluster, both[0])
+        for each in both:
+            each.wait_until_ready()
+        (bundle, same) = bundles(api_cluster.kubectl)
+        assert bundle == same
+        assert bundle.count(b"BEGIN CERTIFICATE") == 1
+        for each in both:
+            assert each.ask("/validate", review(tfjob("job", Worker=role())), bundle)[0] == 200
+            register(api_cluster, each)
+            wait_until(lambda: "created" in dry_run(namespace), 20, "a job that is let through")
+            assert "no volume is named" in apply(namespace, mounting(tfjob("faulty", Worker=role())))
+    finally:
+        for each in both:
+            each.process.program.stop()
