@@ -50,6 +50,14 @@ def test_a_job_that_starts_suspended_creates_nothing():
     assert scenario.status.phase == "Suspended"
 
 
+def test_a_suspended_job_has_no_deadline():
+    limits = {"suspend": True, "activeDeadlineSeconds": 60, "startupTimeoutSeconds": 60, "stallTimeoutSeconds": 60}
+    scenario = Scenario(job(Worker=2, run_policy=limits))
+    for _ in range(3):
+        assert scenario.step(1000).wake_at is None
+    assert scenario.status.phase == "Suspended"
+
+
 def test_a_death_while_suspending_is_no_failure():
     scenario = running(job(Worker=1, restart="Never"))
     scenario.job.spec.run_policy.suspend = True
