@@ -14,6 +14,19 @@ from shoal.resources.tfjob import KUBEFLOW_API, SHOAL_API, SHOAL_ONLY
 
 _ROLES = "['chief', 'master', 'worker', 'ps', 'evaluator']"
 
+
+def _has(*roles: str) -> str:
+    """Whether a spec has a replica of one of the roles."""
+    role = f"role.lowerAscii() in {list(roles)}"
+    return (
+        f"self.tfReplicaSpecs.exists(role, {role}"
+        " && (!has(self.tfReplicaSpecs[role].replicas) || self.tfReplicaSpecs[role].replicas > 0))"
+    )
+
+
+_DYNAMIC = "has(self.enableDynamicWorker) && self.enableDynamicWorker"
+_MIN_AVAILABLE = "self.runPolicy.schedulingPolicy.minAvailable"
+
 RULES: dict[str, list[tuple[str, str]]] = {
     "": [
         (
@@ -26,6 +39,33 @@ RULES: dict[str, list[tuple[str, str]]] = {
             "(has(self.runPolicy) && has(self.runPolicy.managedBy) ? self.runPolicy.managedBy : '') == "
             "(has(oldSelf.runPolicy) && has(oldSelf.runPolicy.managedBy) ? oldSelf.runPolicy.managedBy : '')",
             "runPolicy.managedBy cannot change",
+        ),
+        (
+            f"!({_DYNAMIC}) || self.tfReplicaSpecs.exists(role, role.lowerAscii() == 'worker')",
+            "enableDynamicWorker: there is no Worker to come and go",
+        ),
+        (
+            f"!has(self.runPolicy) || !has(self.runPolicy.schedulingPolicy) || !has({_MIN_AVAILABLE}) || "
+            f"{_MIN_AVAILABLE} <= self.tfReplicaSpecs.map(role, has(self.tfReplicaSpecs[role].replicas) ? "
+            "self.tfReplicaSpecs[role].replicas : 1).sum()",
+            "runPolicy.schedulingPolicy.minAvailable: the job has fewer replicas",
+        ),
+        (
+            "!has(self.strategy) || !(self.strategy in ['ParameterServer', 'BetweenGraphAsync', 'BetweenGraphSync'])"
+            f" || {_has('ps')}",
+            "strategy: ParameterServer, BetweenGraphAsync and BetweenGraphSync need a PS",
+        ),
+        (
+            f"!has(self.strategy) || !(self.strategy in ['ParameterServer', 'InGraph']) || {_has('chief', 'master')}",
+            "strategy: ParameterServer and InGraph need a Chief, which drives the workers",
+        ),
+        (
+            f"!has(self.strategy) || self.strategy != 'AllReduce' || !{_has('ps')}",
+            "strategy: AllReduce has no use for a PS",
+        ),
+        (
+            f"!has(self.strategy) || !({_DYNAMIC}) || self.strategy in ['BetweenGraphAsync', 'Independent']",
+            "enableDynamicWorker: only BetweenGraphAsync and Independent can do without knowing all workers",
         ),
     ],
     "spec.tfReplicaSpecs": [
@@ -155,6 +195,9 @@ def _copy(schema: Schema, path: str, without: frozenset[str]) -> Schema:
         result["additionalProperties"] = _copy(schema["additionalProperties"], below("*"), without)
     if "items" in schema:
         result["items"] = _copy(schema["items"], below("[]"), without)
-    if path in RULES:
-        result["x-kubernetes-validations"] = [{"rule": rule, "message": message} for rule, message in RULES[path]]
+    # A rule on a field that is left out would not compile.
+    absent = [f"has(self.{field.removeprefix(f'{path}.')})" for field in without]
+    rules = [(rule, message) for rule, message in RULES.get(path, ()) if not any(field in rule for field in absent)]
+    if rules:
+        result["x-kubernetes-validations"] = [{"rule": rule, "message": message} for rule, message in rules]
     return result

@@ -110,8 +110,9 @@ def test_a_fault_that_was_stored_before_hinders_nobody(
         "Warning: spec.tfReplicaSpecs.Worker.template.spec.containers[0].volumeMounts[0].name: no volume"
         in patched.stderr
     )
-    worse = '{"spec": {"strategy": "InGraph"}}'
-    assert "InGraph needs a chief" in namespace.try_("patch", f"{KIND}/old", "--type=merge", "-p", worse).stderr
+    worse = '{"spec": {"storage": [{"name": "data", "mountPath": "/more", "existingClaim": "more"}]}}'
+    told = namespace.try_("patch", f"{KIND}/old", "--type=merge", "-p", worse).stderr
+    assert '"data" is the name of a spec.storage too' in told
     namespace("delete", f"{KIND}/old")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.cluster.busybox import BUSYBOX
 from tests.cluster.dockerfile import built_by_dockerfile
@@ -45,6 +46,25 @@ def test_two_operators_run_in_pods_and_one_takes_over(installed: Kubectl, namesp
     pods = installed.json("get", "pods")["items"]
     restarts = [status["restartCount"] for pod in pods for status in pod["status"].get("containerStatuses", [])]
     assert set(restarts) == {0}
+
+
+@pytest.mark.timeout(900)
+def test_the_webhook_is_reached_through_its_service(installed: Kubectl, namespace: Kubectl) -> None:
+    """The operators make their certificates, the API server calls the Service by its name: nothing is set up by hand."""
+    installed.wait_for("deployment/shoal-operator", lambda it: it["status"].get("availableReplicas") == 2, timeout=120)
+    assert {each["type"] for each in installed.json("get", "secrets")["items"]} == {"Opaque"}
+    faulty = job("faulty")
+    pod = faulty["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    refused = namespace.try_("apply", "-f", "-", stdin=yaml.safe_dump(faulty))
+    place = "spec.tfReplicaSpecs.Worker.template.spec.containers[0].volumeMounts[0].name"
+    assert f'{place}: no volume is named "data"; add it to the template\'s spec.volumes' in refused.stderr
+    assert refused.returncode == 1
+    # The default is Ignore: that it was asked at all shows by what it has written.
+    spelt = job("spelt")
+    spelt["spec"]["tfReplicaSpecs"] = {"worker": spelt["spec"]["tfReplicaSpecs"]["Worker"]}
+    namespace.apply(spelt)
+    assert list(namespace.json("get", "tfjob.v1.shoal.dev/spelt")["spec"]["tfReplicaSpecs"]) == ["Worker"]
 
 
 def succeed(namespace: Kubectl, name: str) -> None:
