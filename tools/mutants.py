@@ -117,6 +117,8 @@ TRAINING: list[tuple[str, str, str]] = [
 ]
 
 
+CERTIFICATES = "kubernetes/webhook/test_certificates.py"
+
 # (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
 ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("resources/check.py", "if identity in first:", "if False:", "resources/test_loading.py"),
@@ -128,6 +130,24 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("resources/rules.py", "and role.count > 1", "and role.count > 2", "resources/test_rules.py"),
     ("resources/rules.py", "not unreadable and", "", "resources/test_rules.py"),
     ("resources/rules.py", "elif len(given) > 1:", "elif False:", "resources/test_rules.py"),
+    ("resources/defaulting.py", "{**stored, **{", "{**{", "resources/test_defaulting.py"),
+    ("resources/defaulting.py", "and key not in stored and", "and", "resources/test_defaulting.py"),
+    ("resources/update_rules.py", "or _suspended(self.after))", ")", "resources/test_update_rules.py"),
+    ("resources/update_rules.py", "(_suspended(self.before) or", "(", "resources/test_update_rules.py"),
+    ("resources/update_rules.py", "not update.begun or", "", "resources/test_update_rules.py"),
+    ("resources/update_rules.py", "manager not in (None, SHOAL_OPERATOR)", "False", "resources/test_update_rules.py"),
+    ("resources/update_rules.py", "rules = (*ALWAYS, ", "rules = (", "resources/test_update_rules.py"),
+    ("resources/update_rules.py", '{**claim, "size": None}', "claim", "resources/test_update_rules.py"),
+    ("kubernetes/webhook/certificates.py", "now >= each.made + lives.settling", "True", CERTIFICATES),
+    ("kubernetes/webhook/certificates.py", "if each.end > now", "if each.due(now) is False", CERTIFICATES),
+    ("kubernetes/webhook/certificates.py", "all(_general_name(host) in names for host in hosts)", "True", CERTIFICATES),
+    ("kubernetes/webhook/review.py", "if finding not in kept", "", "kubernetes/webhook/test_review.py"),
+    (
+        "kubernetes/webhook/review.py",
+        'stored.get("spec") == job.get("spec")',
+        "False",
+        "kubernetes/webhook/test_review.py",
+    ),
     ("resources/yaml_text.py", "elif key.value in entries:", "elif False:", "resources/test_yaml_text.py"),
     (
         "kubernetes/operator/observe.py",

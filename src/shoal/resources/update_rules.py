@@ -40,8 +40,8 @@ class Update:
 
     @property
     def replicas_are_there(self) -> bool:
-        """Whether there are, or will stay, replicas of the job as it was."""
-        return self.begun and not (_suspended(self.before) or _suspended(self.after))
+        """Whether replicas of a job that has begun are there, and will stay."""
+        return not (_suspended(self.before) or _suspended(self.after))
 
     @property
     def remedy(self) -> str:

@@ -3,13 +3,17 @@ seconds."""
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.api.operators import install_crds
 from tests.cluster.api.tfjobs import role, tfjob
 from tests.cluster.api.webhooks import (
+    CONFIGURATIONS,
     SECRET,
     SHORT_LIVES,
     WebhookOperator,
@@ -22,6 +26,7 @@ from tests.cluster.api.webhooks import (
     unregister,
 )
 from tests.cluster.api_level import ApiCluster
+from tests.cluster.certificates import Authority
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.waiting import wait_until
 
@@ -86,3 +91,42 @@ def test_two_operators_share_their_certificates_and_both_answer(api_cluster: Api
     finally:
         for each in both:
             each.process.program.stop()
+
+
+def test_certificates_may_come_from_elsewhere(api_cluster: ApiCluster, namespace: Kubectl, tmp_path: Path) -> None:
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    first, second = (Authority(tmp_path / name, name) for name in ("first", "second"))
+    running = WebhookOperator(api_cluster, "given", "--no-leader-elect", certificates=folder)
+    try:
+        register(api_cluster, running)
+        running.process.program.wait_until(
+            lambda: any(line["event"] == "cannot use the certificate" for line in running.process.said()), 30
+        )
+        for authority in (first, second):
+            provide(authority, folder, running.address)
+            trust(api_cluster, authority)
+            running.wait_until_ready()
+            wait_until(lambda: "created" in dry_run(namespace), 20, "a job that is let through")
+        (folder / "tls.key").write_text("damaged")
+        wait_until(lambda: running.process.said()[-1]["event"] == "cannot use the certificate", 20, "a warning")
+        bundle = second.certificate.cert.read_bytes()
+        assert running.ask("/validate", review(tfjob("job", Worker=role())), bundle)[0] == 200
+        assert bundles(api_cluster.kubectl) == [bundle, bundle]
+        assert not api_cluster.kubectl.exists(SECRET)
+    finally:
+        running.process.program.stop()
+
+
+def provide(authority: Authority, folder: Path, host: str) -> None:
+    """As the kubelet puts a Secret's new content in place of the old."""
+    made = authority.issue("webhook", hosts=[host])
+    (folder / "tls.crt").write_bytes(made.cert.read_bytes())
+    (folder / "tls.key").write_bytes(made.key.read_bytes())
+
+
+def trust(cluster: ApiCluster, authority: Authority) -> None:
+    bundle = base64.b64encode(authority.certificate.cert.read_bytes()).decode()
+    add = [{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]
+    for configuration in CONFIGURATIONS:
+        cluster.kubectl("patch", configuration, "--type=json", "-p", json.dumps(add))

@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 import ssl
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -36,10 +37,14 @@ certificates.LIVES = certificates.Lives(timedelta(seconds=24), timedelta(seconds
 class WebhookOperator:
     """An operator whose webhook listens on a port of `cluster`'s own address."""
 
-    def __init__(self, cluster: ApiCluster, name: str, *options: str, before: str = QUICK) -> None:
+    def __init__(
+        self, cluster: ApiCluster, name: str, *options: str, before: str = QUICK, certificates: Path | None = None
+    ) -> None:
+        """With `certificates`, those of a folder; otherwise it makes its own."""
         self.address = cluster.control_plane.address
         self.port = free_port(self.address)
-        words = [f"--webhook-port={self.port}", f"--webhook-host={self.address}", f"--webhook-configuration={NAME}"]
+        own = [f"--webhook-host={self.address}", f"--webhook-configuration={NAME}"]
+        words = [f"--webhook-port={self.port}", *([f"--webhook-tls={certificates}"] if certificates else own)]
         self.process = OperatorProcess(cluster, name, *words, *options, kubeconfig=give_rights(cluster), before=before)
         self._cluster = cluster
 

@@ -50,7 +50,7 @@ def test_two_operators_run_in_pods_and_one_takes_over(installed: Kubectl, namesp
 
 @pytest.mark.timeout(900)
 def test_the_webhook_is_reached_through_its_service(installed: Kubectl, namespace: Kubectl) -> None:
-    """The operators make their certificates, the API server calls the Service by its name: nothing is set up by hand."""
+    """The operators make their certificates, the API server calls the Service by name: nothing is set up by hand."""
     installed.wait_for("deployment/shoal-operator", lambda it: it["status"].get("availableReplicas") == 2, timeout=120)
     assert {each["type"] for each in installed.json("get", "secrets")["items"]} == {"Opaque"}
     faulty = job("faulty")

@@ -49,7 +49,7 @@ def answer(path: str, body: bytes) -> bytes:
     decide = PATHS[path]
     try:
         review = msgspec.json.decode(body, type=_Review)
-    except msgspec.DecodeError as fault:
+    except (msgspec.DecodeError, RecursionError) as fault:
         raise ReviewError(f"no AdmissionReview: {fault}") from fault
     if (review.api_version, review.kind) != ("admission.k8s.io/v1", "AdmissionReview"):
         raise ReviewError(f"{review.api_version} {review.kind} where admission.k8s.io/v1 AdmissionReview is expected")

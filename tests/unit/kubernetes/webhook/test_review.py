@@ -102,7 +102,12 @@ def test_nonsense_is_given_no_defaults_and_is_refused(spec):
     assert review("/default", job, {"spec": 5}) == {"allowed": True}
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff", b"{}"])
+DEEP = b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"object": ' + b'{"a":' * 100_000
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"\xff", b"{}", DEEP], ids=["nothing", "cut off", "a list", "no text", "empty", "deep"]
+)
 def test_what_is_no_review_is_told(body):
     with pytest.raises(ReviewError, match="AdmissionReview"):
         answer("/validate", body)
