@@ -99,6 +99,13 @@ def test_rights_end_where_the_work_ends(installed: Kubectl, namespace: Kubectl) 
     refused = [("get", "secrets"), ("update", "deployments:scale"), ("patch", "pods"), ("create", "pods:exec")]
     refused += [("update", "tfjobs.shoal.dev"), ("create", "clusterroles"), ("patch", "nodes")]
     assert [each for each in refused if may(namespace, *each)] == []
+    # Of Secrets and of webhook configurations, those of its own webhook.
+    assert may(installed, "patch", "secrets/shoal-operator-webhook")
+    assert may(installed, "patch", "validatingwebhookconfigurations/shoal-operator")
+    refused = [("get", "secrets/another"), ("list", "secrets"), ("delete", "secrets/shoal-operator-webhook")]
+    refused += [("patch", "mutatingwebhookconfigurations/another"), ("create", "validatingwebhookconfigurations")]
+    assert [each for each in refused if may(installed, *each)] == []
+    assert not may(namespace, "get", "secrets/shoal-operator-webhook")
     # Leases elsewhere are the nodes', and those of other controllers.
     assert not may(installed, "patch", "leases/another")
     assert not may(namespace.within("kube-node-lease"), "get", "leases")

@@ -172,6 +172,7 @@ def decoded(text: str) -> bytes:
         ("/validate", b"", {}, 400, "no AdmissionReview"),
         ("/elsewhere", b"{}", {}, 404, "not found: /validate and /default are"),
         ("/validate", b"", {"Content-Length": str(LARGEST + 1)}, 413, f"{LARGEST} bytes at most"),
+        ("/validate", b"", {"Content-Length": "9" * 5000}, 413, f"{LARGEST} bytes at most"),
         ("/validate", b"", {"Content-Length": "-1"}, 411, "Content-Length"),
     ],
 )

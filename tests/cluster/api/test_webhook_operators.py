@@ -14,6 +14,7 @@ from tests.cluster.api.operators import install_crds
 from tests.cluster.api.tfjobs import role, tfjob
 from tests.cluster.api.webhooks import (
     CONFIGURATIONS,
+    QUICK,
     SECRET,
     SHORT_LIVES,
     WebhookOperator,
@@ -91,6 +92,21 @@ def test_two_operators_share_their_certificates_and_both_answer(api_cluster: Api
     finally:
         for each in both:
             each.process.program.stop()
+
+
+def test_one_that_is_told_to_end_answers_until_nobody_is_sent_to_it(api_cluster: ApiCluster) -> None:
+    """As a rolling update has it: the pod is told to end, and still is among the Service's endpoints for a moment."""
+    leaves_slowly = f"{QUICK}\nwebhook.DRAIN_SECONDS = 10.0"
+    running = WebhookOperator(api_cluster, "ends", "--no-leader-elect", before=leaves_slowly)
+    register(api_cluster, running)
+    try:
+        running.wait_until_ready()
+        (bundle, _) = bundles(api_cluster.kubectl)
+        running.process.program.terminate()
+        wait_until(lambda: any(line["event"] == "ending" for line in running.process.said()), 20, "its end to begin")
+        assert running.ask("/validate", review(tfjob("job", Worker=role())), bundle)[0] == 200
+    finally:
+        running.process.program.kill()
 
 
 def test_certificates_may_come_from_elsewhere(api_cluster: ApiCluster, namespace: Kubectl, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class Operator:
         serving = [asyncio.create_task(health.start())]
         if self._webhook:
             log.info("serving /validate and /default", webhook_port=self._webhook.port)
-            serving.append(asyncio.create_task(self._webhook.run()))
+            serving.insert(0, asyncio.create_task(self._webhook.run()))
         ending = asyncio.create_task(told_to_end.wait())
         try:
             if not await self._lead(ending):

@@ -27,6 +27,7 @@ IDLE_SECONDS = 120.0
 
 HANDSHAKE_SECONDS = 10.0
 MOST_CONNECTIONS = 256
+IN_HAND_SECONDS = 2.0
 AT_ONCE = 4
 """How many reviews are worked on at a time. The others wait, for as long as the API server does."""
 
@@ -37,16 +38,22 @@ class WebhookServer:
     """Listens on `port` (0: any free one) from `start` to `stop`; answers once it was given a certificate."""
 
     def __init__(self, port: int) -> None:
-        self._server = _Server(("::" if _Server.dual else "", port), _handler())
+        self._server = _Server(("::" if _Server.dual else "", port))
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True, name="webhook")
 
     def start(self) -> None:
         self._thread.start()
 
+    def drain(self) -> None:
+        """Answer on, but ask who has a connection to make the next one elsewhere."""
+        self._server.draining = True
+
     def stop(self) -> None:
-        """Reviews that are being answered are answered."""
+        """Accept nothing more, and let reviews that are being answered be answered."""
         self._server.shutdown()
+        for _ in range(AT_ONCE):
+            self._server.turns.acquire(timeout=IN_HAND_SECONDS)
         self._server.server_close()
 
     def use(self, certificate: bytes, key: bytes) -> None:
@@ -75,10 +82,12 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
     context: ssl.SSLContext | None = None
+    draining = False
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+    def __init__(self, address: tuple[str, int]) -> None:
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        super().__init__(address, handler)
+        self.turns = threading.BoundedSemaphore(AT_ONCE)
+        super().__init__(address, _Handler)
 
     def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: object) -> None:
         """Accept no more than can be served: the rest waits in the kernel's queue."""
@@ -112,66 +121,67 @@ class _Server(ThreadingHTTPServer):
             self.finish_request(secure, client_address)
         except OSError as fault:
             log.debug("the connection has ended", fault=str(fault))
+        except Exception:
+            log.exception("a fault in the webhook")
         finally:
             self.shutdown_request(secure)
 
 
-def _handler() -> type[BaseHTTPRequestHandler]:
-    turns = threading.BoundedSemaphore(AT_ONCE)
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    timeout = IDLE_SECONDS
+    disable_nagle_algorithm = True  # headers and body are written apart
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        timeout = IDLE_SECONDS
-        disable_nagle_algorithm = True  # headers and body are written apart
+    def do_POST(self) -> None:
+        body = self._body()
+        if body is None:
+            return
+        path = self.path.partition("?")[0]
+        if path not in PATHS:
+            self._say(404, f"not found: {' and '.join(PATHS)} are")
+            return
+        try:
+            with self.server.turns:
+                self._answer(200, answer(path, body), "application/json")
+        except ReviewError as fault:
+            self._say(400, str(fault))
+        except OSError:
+            raise  # who asked is gone
+        except Exception:
+            log.exception("a fault in the webhook")
+            self._say(500, "a fault in the webhook; the operator's log has it")
 
-        def do_POST(self) -> None:
-            body = self._body()
-            if body is None:
-                return
-            path = self.path.partition("?")[0]
-            if path not in PATHS:
-                self._say(404, f"not found: {' and '.join(PATHS)} are")
-                return
-            try:
-                with turns:
-                    self._answer(200, answer(path, body), "application/json")
-            except ReviewError as fault:
-                self._say(400, str(fault))
-            except Exception:
-                log.exception("a fault in the webhook")
-                self._say(500, "a fault in the webhook; the operator's log has it")
+    def do_GET(self) -> None:
+        self._say(405, "reviews are sent by POST")
 
-        def do_GET(self) -> None:
-            self._say(405, "reviews are sent by POST")
+    def log_message(self, format: str, *args: object) -> None:
+        pass  # the API server's own audit log tells of each request
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass  # the API server's own audit log tells of each request
+    def _body(self) -> bytes | None:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal():
+            self._refuse(411, "a review has a Content-Length")
+        elif len(length) > len(str(LARGEST_BODY)) or int(length) > LARGEST_BODY:
+            self._refuse(413, f"a review has {LARGEST_BODY} bytes at most")
+        else:
+            return self.rfile.read(int(length))
+        return None
 
-        def _body(self) -> bytes | None:
-            length = self.headers.get("Content-Length", "")
-            if not length.isdecimal():
-                self._refuse(411, "a review has a Content-Length")
-            elif int(length) > LARGEST_BODY:
-                self._refuse(413, f"a review has {LARGEST_BODY} bytes at most")
-            else:
-                return self.rfile.read(int(length))
-            return None
+    def _refuse(self, code: int, message: str) -> None:
+        """Answer without having read the body, so that the connection cannot go on."""
+        self.close_connection = True
+        self._say(code, message)
 
-        def _refuse(self, code: int, message: str) -> None:
-            """Answer without having read the body, so that the connection cannot go on."""
-            self.close_connection = True
-            self._say(code, message)
+    def _say(self, code: int, message: str) -> None:
+        self._answer(code, f"{message}\n".encode(), "text/plain; charset=utf-8")
 
-        def _say(self, code: int, message: str) -> None:
-            self._answer(code, f"{message}\n".encode(), "text/plain; charset=utf-8")
-
-        def _answer(self, code: int, body: bytes, type: str) -> None:
-            self.send_response(code)
-            self.send_header("Content-Type", type)
-            self.send_header("Content-Length", str(len(body)))
-            if self.close_connection:
-                self.send_header("Connection", "close")
-            self.end_headers()
-            self.wfile.write(body)
-
-    return Handler
+    def _answer(self, code: int, body: bytes, type: str) -> None:
+        self.close_connection = self.close_connection or self.server.draining
+        self.send_response(code)
+        self.send_header("Content-Type", type)
+        self.send_header("Content-Length", str(len(body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)

@@ -17,6 +17,9 @@ from shoal.kubernetes.webhook.upkeep import OwnCertificate
 CHECK_SECONDS = 5.0
 """How often Secret and configurations are looked at: so long a damage lasts."""
 
+DRAIN_SECONDS = 3.0
+"""How long it serves on once it is to end: until nobody is sent to it any more."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -52,7 +55,7 @@ class Webhook:
         return self._certificate.trusted
 
     async def run(self) -> None:
-        """Serve until cancelled."""
+        """Serve until cancelled, and for `DRAIN_SECONDS` more."""
         self._server.start()
         try:
             while True:
@@ -62,4 +65,6 @@ class Webhook:
                     log.warning("cannot look after the webhook's certificate", fault=str(fault))
                 await asyncio.sleep(CHECK_SECONDS * random.uniform(0.5, 1.0))
         finally:
+            self._server.drain()
+            await asyncio.sleep(DRAIN_SECONDS)
             await asyncio.to_thread(self._server.stop)
