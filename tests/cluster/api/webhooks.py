@@ -30,7 +30,7 @@ webhook.CHECK_SECONDS, webhook.DRAIN_SECONDS = 0.3, 0.0
 """Looks after its certificates often, and ends at once. What it does is the same."""
 
 SHORT_LIVES = f"""{QUICK}
-certificates.LIVES = certificates.Lives(timedelta(seconds=24), timedelta(seconds=8), timedelta(seconds=2))
+certificates.LIVES = certificates.Lives(timedelta(seconds=30), timedelta(seconds=10), timedelta(seconds=2))
 """
 
 
