@@ -100,7 +100,8 @@ class OwnCertificate:
             )
 
     async def _spread(self, kind: Kind[Configuration], bundle: bytes) -> bytes | None:
-        """What the configuration has the API server trust; None where there is no configuration to be read."""
+        """What the configuration has the API server trust; None where there is no configuration, or none of ours to
+        write: then nobody here can bring it about, and nobody waits for it."""
         try:
             found = await self._api.get(kind, None, self._configuration)
         except NotFoundError:
@@ -120,6 +121,9 @@ class OwnCertificate:
             )
         except NotLeaderError:
             return min((_decode(each.client_config.ca_bundle) for each in found.webhooks), key=len)
+        except APIError as fault:
+            log.warning("cannot tell whom to trust", kind=kind.name, name=self._configuration, fault=str(fault))
+            return None
         log.info("told the API server whom to trust", kind=kind.name, name=self._configuration)
         return bundle
 
