@@ -23,6 +23,7 @@ from tests.cluster.api.tfjobs import (
     wait_for_phase,
     wait_until_nothing_is_left,
 )
+from tests.cluster.api.webhooks import mounting
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.waiting import wait_until
@@ -318,9 +319,9 @@ def test_a_quota_is_told_and_waited_for(namespace: Kubectl) -> None:
 
 
 def test_a_manifest_that_the_schema_lets_through_fails_with_its_fault(namespace: Kubectl) -> None:
-    namespace.apply(tfjob("wrong", {"schedulingPolicy": {"minAvailable": 9}}, Worker=role(2)))
+    namespace.apply(mounting(tfjob("wrong", Worker=role(2))))
     status = wait_for_phase(namespace, "wrong", "Failed")["status"]
-    assert "minAvailable" in status["message"]
+    assert 'no volume is named "dta"' in status["message"]
     assert status["conditions"][-1]["reason"] == "TFJobFailedValidation"
 
 
