@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cluster.api.operators import OperatorProcess, install_crds
 from tests.cluster.errors import ClusterError
 from tests.cluster.images import Image
 from tests.cluster.kubectl import Kubectl
@@ -23,20 +22,12 @@ from tests.cluster.node_level.kubelet import NODE
 from tests.cluster.python_image import SITE_PACKAGES, python_image
 from tests.cluster.waiting import wait_until
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 MNIST = ROOT / "examples" / "mnist"
 GOOD_ENOUGH = 0.9
 SECONDS = 300
 
-pytestmark = pytest.mark.timeout(900)
-
-
-@pytest.fixture(scope="module")
-def operator(node_cluster: NodeCluster) -> Iterator[OperatorProcess]:
-    install_crds(node_cluster)
-    running = OperatorProcess(node_cluster, "training")
-    yield running.wait_until_ready()
-    running.program.stop()
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("installed")]
 
 
 @pytest.fixture(scope="module")
@@ -113,18 +104,15 @@ print(float(tf.reduce_mean(tf.cast(classes == labels, tf.float32))))
 
 
 @pytest.mark.parametrize("name", ["parameter-server-small", "all-reduce", "kubeflow"])
-def test_an_example_trains_in_pods(
-    name: str, operator: OperatorProcess, image: Image, namespace: Kubectl, claim: Path
-) -> None:
+def test_an_example_trains_in_pods(name: str, image: Image, namespace: Kubectl, claim: Path) -> None:
     job = as_kubeflow(job_of("parameter-server-small", image)) if name == "kubeflow" else job_of(name, image)
     namespace.apply(job)
     succeeds(job, namespace)
     assert accuracy(claim / "model" / "1") >= GOOD_ENOUGH
-    assert operator.faults() == []
 
 
 def test_a_server_that_is_placed_late_is_waited_for(
-    operator: OperatorProcess, image: Image, namespace: Kubectl, node_cluster: NodeCluster, claim: Path
+    image: Image, namespace: Kubectl, node_cluster: NodeCluster, claim: Path
 ) -> None:
     """Those who are there look for a name that does not exist yet; nobody gives up, and the status says who is missing.
     (docs/decisions/0007: why pods have no barrier before them.)"""
