@@ -131,6 +131,9 @@ class JobStatus(Model):
     completed: dict[Role, str] = Field(
         default_factory=dict, description="Indices of the replicas that ended with exit code 0, by role: 0-3,7."
     )
+    pauses: int = Field(
+        default=0, description="How often in a row replicas were started again without one running for long."
+    )
     retry_time: Timestamp | None = Field(default=None, description="When failed replicas are started again.")
     waiting_time: Timestamp | None = Field(default=None, description="Since when replicas have been missing.")
     training_end_time: Timestamp | None = Field(

@@ -55,8 +55,7 @@ def refuse_restart(state: JobState, failure: Failure, scope: frozenset[ReplicaId
 
 def restart(state: JobState, failure: Failure, scope: frozenset[ReplicaId]) -> None:
     """Spend one retry and retire `scope`."""
-    began = failure.replica.started_at if failure.replica else None
-    spend(state, None if began is None else failure.time - began)
+    spend(state, failure)
     state.status.first_failure = report(failure)
     state.restarting = True
     state.retire(scope)
