@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=500, help="how many small jobs at once")
     parser.add_argument("--size", type=int, default=8, help="replicas of a small job")
     parser.add_argument("--finished", type=int, default=5000, help="finished jobs beside the small ones")
-    parser.add_argument("--at-once", type=int, default=16, help="requests that the bare client makes at a time")
+    parser.add_argument("--at-once", type=int, default=64, help="requests that the bare client makes at a time")
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a contender is given up")
     parser.add_argument("--peer-rounds", type=int, default=1, help="rounds of Kubeflow's operator; 0: none")
     parser.add_argument("--only", default="abc", help="parts, as in `ab`: one large job, many jobs, beside finished")

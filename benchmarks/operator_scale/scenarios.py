@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -113,14 +114,14 @@ async def _measure(
     total, of_events = running.writes()
     measured.writes, measured.events = total - writes, of_events - events if of_events >= 0 else -1
     if kill and measured.whole:
-        recovered = await _recovery(client, pods, kill, jobs * replicas)
+        recovered = await _recovery(client, pods, kill, jobs * replicas, limit)
     measured.recovered = recovered
     measured.peak = peak_megabytes(running.program.pid)
     return measured
 
 
-async def _recovery(client: Client, pods: Pods, kill: int, replicas: int) -> list[float]:
-    """Seconds from the deletion of a worker's pod to its successor's running."""
+async def _recovery(client: Client, pods: Pods, kill: int, replicas: int, limit: float) -> list[float]:
+    """Seconds from the deletion of a worker's pod to its successor's running; inf where it was not within `limit`."""
     doomed = [(uid, each) for uid, each in pods.seen.items() if "worker" in each.name][:kill]
     killed: dict[str, float] = {}
 
@@ -129,12 +130,14 @@ async def _recovery(client: Client, pods: Pods, kill: int, replicas: int) -> lis
         await client.delete(PODS, NAMESPACE, pod.name, uid=uid, grace_seconds=0)
 
     await concurrently((partial(delete, *each) for each in doomed), KILLED_AT_ONCE)
-    gone = {uid for uid, _ in doomed}
-    await until(
-        lambda: all(pods.seen[uid].gone for uid in gone) and pods.running == replicas, 120, "recovery of killed pods"
-    )
-    latest = {each.name: each.running for each in pods.seen.values() if not each.gone}
-    return [latest[name] - at for name, at in killed.items()]
+    with suppress(TooSlowError):
+        await until(
+            lambda: all(pods.seen[uid].gone for uid, _ in doomed) and pods.running == replicas,
+            limit,
+            "recovery of killed pods",
+        )
+    running = {each.name: each.running for each in pods.seen.values() if each.running and not each.gone}
+    return [running.get(name, math.inf) - at for name, at in killed.items()]
 
 
 def _last_of(pods: list[Seen], replicas: int) -> float:

@@ -2,7 +2,9 @@ module shoal.dev/benchmarks/peers
 
 go 1.24.0
 
-require github.com/kubeflow/training-operator v1.9.3
+require (
+	github.com/kubeflow/training-operator v1.9.3
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
