@@ -151,10 +151,12 @@ def main() -> None:
     name, kubeconfig = sys.argv[1:]
     os.environ["KUBECONFIG"] = kubeconfig
     known = Known()
+    # Some libraries print.
+    answers, sys.stdout = sys.stdout, sys.stderr
 
     def answer() -> None:
         for _ in sys.stdin:
-            print(json.dumps(known.told()), flush=True)
+            print(json.dumps(known.told()), file=answers, flush=True)
 
     threading.Thread(target=answer, daemon=True).start()
     asyncio.run(again_and_again(known, lambda: CANDIDATES[name](known, kubeconfig)))  # type: ignore[arg-type]
