@@ -22,7 +22,7 @@ import sys
 import tomllib
 import urllib.request
 import venv
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,9 @@ from tests.cluster.api.operators import install_crds
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.binaries import binaries, kubernetes_version
 from tests.cluster.cache import cache_folder
+from tests.cluster.errors import ClusterError
 from tests.cluster.pods import container, pod
+from tests.cluster.programs import run_to_end
 
 from shoal.kubernetes.operator.kinds import PODS
 
@@ -54,11 +56,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--limit", type=float, default=120, help="seconds after which a client is given up")
     parser.add_argument("--silence", type=float, default=200, help="seconds to wait for who notices silence")
-    parser.add_argument("--only", nargs="*", default=list(CANDIDATES), choices=list(CANDIDATES))
     chosen = parser.parse_args()
-    python = environment()
-    costs = asyncio.run(measure_costs(chosen, python))
-    right = asyncio.run(measure_correctness(chosen, python))
+    try:
+        python = environment()
+        costs = asyncio.run(measure_costs(chosen, python))
+        right = asyncio.run(measure_correctness(chosen, python))
+    except ClusterError as fault:
+        raise SystemExit(f"error: {fault}") from fault
     text = tables(chosen, costs, right)
     print(text)
     Path(__file__).parent.with_suffix(".md").write_text(text)
@@ -74,7 +78,7 @@ class Cost:
 
 
 async def measure_costs(chosen: argparse.Namespace, python: Path) -> dict[str, list[Cost]]:
-    costs: dict[str, list[Cost]] = {name: [] for name in chosen.only}
+    costs: dict[str, list[Cost]] = {name: [] for name in CANDIDATES}
     with ApiCluster(binaries()) as cluster:
         install_crds(cluster)
         bare = Bare(cluster, 64)
@@ -82,7 +86,7 @@ async def measure_costs(chosen: argparse.Namespace, python: Path) -> dict[str, l
         bare.send(list(_pods(chosen.jobs, chosen.size)))
         tell(f"{chosen.jobs * chosen.size} pods are there")
         for _ in range(chosen.rounds):
-            for name in chosen.only:
+            for name in CANDIDATES:
                 with candidate(python, name, cluster.kubeconfig, cluster.folder) as process:
                     costs[name].append(await _cost(process, chosen))
                 tell(f"{name}: {costs[name][-1]}")
@@ -108,8 +112,8 @@ async def measure_correctness(chosen: argparse.Namespace, python: Path) -> dict[
         cluster.kubectl("create", "namespace", "probe")
         probe.apply(_gated("first"), _gated("second"))
         async with _behind(cluster) as (proxy, kubeconfig):
-            trials: dict[str, dict[str, str]] = {name: {} for name in chosen.only}
-            with _all(python, chosen.only, kubeconfig, cluster.folder) as candidates:
+            trials: dict[str, dict[str, str]] = {name: {} for name in CANDIDATES}
+            with _all(python, CANDIDATES, kubeconfig, cluster.folder) as candidates:
                 await _wait(candidates, "second", "", 30)
 
                 proxy.set(Mode.CUT)
@@ -208,7 +212,7 @@ def candidate(python: Path, name: str, kubeconfig: Path, folder: Path) -> Iterat
 
 
 @contextmanager
-def _all(python: Path, names: list[str], kubeconfig: Path, folder: Path) -> Iterator[dict[str, Candidate]]:
+def _all(python: Path, names: Iterable[str], kubeconfig: Path, folder: Path) -> Iterator[dict[str, Candidate]]:
     with ExitStack() as stack:
         yield {name: stack.enter_context(candidate(python, name, kubeconfig, folder)) for name in names}
 
@@ -234,7 +238,7 @@ def environment() -> Path:
     if not ready.exists():
         tell(f"installing {', '.join(wanted)} …")
         venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True, stdout=sys.stderr)
+        run_to_end([str(python), "-m", "pip", "install", "--quiet", *wanted], timeout=600)
         ready.touch()
     return python
 
