@@ -1,4 +1,4 @@
-"""One client that keeps all pods and TFJobs of a cluster in memory, each as its documentation shows.
+"""One client that keeps all pods and TFJobs of a cluster in memory, each in its plainest use.
 
 Run with a Python that has the library: `python candidates.py NAME KUBECONFIG`. For each line on stdin it prints what it
 knows, as JSON. A watch that dies is begun anew after a second, as any operator would, and counted.

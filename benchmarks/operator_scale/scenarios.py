@@ -23,6 +23,8 @@ from shoal.kubernetes.operator.views import Job
 
 SUBMITTED_AT_ONCE = 16
 KILLED_AT_ONCE = 32
+RECOVERY_SECONDS = 30.0
+"""How long successors of killed pods are waited for."""
 
 
 @dataclass
@@ -114,14 +116,14 @@ async def _measure(
     total, of_events = running.writes()
     measured.writes, measured.events = total - writes, of_events - events if of_events >= 0 else -1
     if kill and measured.whole:
-        recovered = await _recovery(client, pods, kill, jobs * replicas, limit)
+        recovered = await _recovery(client, pods, kill, jobs * replicas)
     measured.recovered = recovered
     measured.peak = peak_megabytes(running.program.pid)
     return measured
 
 
-async def _recovery(client: Client, pods: Pods, kill: int, replicas: int, limit: float) -> list[float]:
-    """Seconds from the deletion of a worker's pod to its successor's running; inf where it was not within `limit`."""
+async def _recovery(client: Client, pods: Pods, kill: int, replicas: int) -> list[float]:
+    """Seconds from the deletion of a worker's pod to its successor's running; inf where it did not within the time."""
     doomed = [(uid, each) for uid, each in pods.seen.items() if "worker" in each.name][:kill]
     killed: dict[str, float] = {}
 
@@ -133,7 +135,7 @@ async def _recovery(client: Client, pods: Pods, kill: int, replicas: int, limit:
     with suppress(TooSlowError):
         await until(
             lambda: all(pods.seen[uid].gone for uid, _ in doomed) and pods.running == replicas,
-            limit,
+            RECOVERY_SECONDS,
             "recovery of killed pods",
         )
     running = {each.name: each.running for each in pods.seen.values() if each.running and not each.gone}
