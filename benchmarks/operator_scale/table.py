@@ -26,7 +26,7 @@ NOTES = """\
 * **Recovery.** Each pod that is lost spends a retry of its job, and each retry doubles the pause before the next start,
   up to five minutes; so many pods that are lost at once wait as for a job that fails over and over. What the row shows
   is that pause (`shoal.training.retry_budget`), not how fast the operator is.
-* **CPU.** A third of the operator's own time, by cProfile, goes into the HTTP client's pool, which looks at each idle
+* **CPU.** A quarter of the operator's own time, by cProfile, goes into the HTTP client's pool, which looks at each idle
   connection twice for each request (httpcore2).
 * **Kubeflow's operator** runs without its webhook, as Shoal has none here. Its writes include its events.
 """
@@ -121,14 +121,9 @@ def _busy(results: Results, chosen: argparse.Namespace) -> str:
     for load, found in loads:
         for contender, rounds in found.items():
             names = list(rounds[0].spent.seconds)
-            seconds = [_median(rounds, lambda each, name=name: each.spent.seconds[name]) for name in names]
-            rows.append(
-                [
-                    f"{load}, {contender}",
-                    f"{_median(rounds, lambda each: each.wall):.1f}",
-                    *(f"{s:.1f}" for s in seconds),
-                ]
-            )
+            wall = statistics.median(each.wall for each in rounds)
+            seconds = [statistics.median(each.spent.seconds[name] for each in rounds) for name in names]
+            rows.append([f"{load}, {contender}", *(f"{value:.1f}" for value in (wall, *seconds))])
     return _table(["load, contender", "wall s", *names], rows)
 
 
