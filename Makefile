@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-integration test-cluster cluster-up cluster-down lint format mutants bench clean
+.PHONY: help setup demo test test-integration test-cluster cluster-up cluster-down lint format mutants bench bench-operator clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ mutants: $(SETUP) ## Break one rule at a time, and see a test fail
 bench: $(SETUP) ## Measure, and write the tables in benchmarks/
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/startup.py
+
+bench-operator: $(SETUP) ## The same for the operator and for Kubernetes clients, on test clusters (half an hour)
+	$(BIN)/python -m benchmarks.operator_scale
+	$(BIN)/python -m benchmarks.clients
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -59,6 +59,11 @@ class ControlPlane:
         stop_all(list(self._programs.values()), grace=1)
         self._programs.clear()
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """The processes, by program."""
+        return {name: each.pid for name, each in self._programs.items()}
+
     def identity(self, user: str, groups: Sequence[str] = (), file: str = "") -> Path:
         """A kubeconfig for `user`, signed by the cluster's authority."""
         stem = file or user
