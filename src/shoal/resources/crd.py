@@ -14,6 +14,8 @@ from shoal.resources.tfjob import KUBEFLOW_API, SHOAL_API, SHOAL_ONLY
 
 _ROLES = "['chief', 'master', 'worker', 'ps', 'evaluator']"
 
+_WITHIN = "!has(self.path) || (!self.path.startsWith('/') && !self.path.split('/').exists(part, part == '..'))"
+
 RULES: dict[str, list[tuple[str, str]]] = {
     "": [
         (
@@ -59,6 +61,14 @@ RULES: dict[str, list[tuple[str, str]]] = {
         ),
         ("!has(self.storageClassName) || has(self.size)", "storageClassName is for a claim to make: give its size"),
     ],
+    "spec.code": [
+        (
+            "(has(self.git) ? 1 : 0) + (has(self.configMap) ? 1 : 0) + (has(self.claim) ? 1 : 0) == 1",
+            "give exactly one of git, configMap and claim",
+        ),
+    ],
+    "spec.code.git": [(_WITHIN, "path must stay within the repository")],
+    "spec.code.claim": [(_WITHIN, "path must stay within the claim")],
 }
 """By the path of the field: CEL rules, each with what it tells the user."""
 
