@@ -78,7 +78,7 @@ def _mention_scripts(documents: Sequence[Document]) -> None:
 
     for document in documents:
         job = document.job
-        if job is None or job.spec.code is not None:
+        if job is None:
             continue
         if script := next(iter(scripts_of(job, document.source).values()), None):
             say(f"{job.name}: {script.name} must be in the image: it is not sent along")

@@ -18,6 +18,8 @@ def findings_of(job: TFJob, source: str) -> list[Finding]:
 
 def scripts_of(job: TFJob, source: str) -> dict[str, Path]:
     """Each role's script, where its command is `python FILE` and the file stands beside the manifest."""
+    if job.spec.code:
+        return {}  # what stands beside the manifest is not what runs
     folder = Path.cwd() if source == "-" else Path(source).parent
     found = {}
     for kind, spec in job.spec.tf_replica_specs.items():

@@ -63,6 +63,8 @@ def run(
     jobs = [document.job for document in documents if document.job]
     if not jobs:
         refuse(f"{file}: there is no TFJob in it")
+    for each in jobs:
+        pin_code(each)
     if lint:
         _lint(documents)
     if name is not None:
@@ -74,8 +76,6 @@ def run(
     if twice := next((each for each in names if names.count(each) > 1), None):
         refuse(f"two jobs are named {twice!r}", "give each a metadata.name of its own")
     with delivery_of(code, code_claim, on, context, documents) as delivery:
-        for each in jobs:
-            pin_code(each)
         runs = runs_on(on, context, namespace, prefork, delivery)
         begun = runs.create(documents, file, replace)
     _start(runs, begun, detach)
