@@ -24,4 +24,7 @@ try:
             incoming.unlink()
             raise
 except OSError as fault:
+    # Who sends would wait for ever for somebody to read on.
+    while sys.stdin.buffer.read(1 << 20):
+        pass
     sys.exit(f"{path}: {fault.strerror}")

@@ -49,6 +49,8 @@ def add_code(job: TFJob, spec: Object, container: Object) -> None:
     if resources := resources_of(container):
         fetching["resources"] = resources
     first = {"name": CODE_NAME, **fetching, "volumeMounts": mounts}
+    # What it complains of comes with the pod's status, and so into the job's.
+    first["terminationMessagePolicy"] = "FallbackToLogsOnError"
     spec["initContainers"] = [first, *(spec.get("initContainers") or [])]
     spec["volumes"] = [*(spec.get("volumes") or []), *volumes]
     mount = {"name": CODE_NAME, "mountPath": CODE_PATH, "readOnly": True}

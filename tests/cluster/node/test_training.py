@@ -53,22 +53,6 @@ def image(node_cluster: NodeCluster, tmp_path_factory: pytest.TempPathFactory) -
     return made
 
 
-@pytest.fixture
-def claim(namespace: Kubectl, tmp_path: Path) -> Iterator[Path]:
-    """The folder of the node that the claim `train` stands for."""
-    tmp_path.chmod(0o777)
-    name = f"train-{namespace.namespace}"
-    volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": str(tmp_path)}}
-    wanted = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
-    made = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}}
-    namespace.within("").apply({**made, "spec": {**volume, "storageClassName": "by-hand"}})
-    binding = {"storageClassName": "by-hand", "volumeName": name}
-    about = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "train"}}
-    namespace.apply({**about, "spec": {**wanted, **binding}})
-    yield tmp_path
-    namespace.within("")("delete", f"pv/{name}", "--wait=false")
-
-
 def job_of(name: str, image: Image) -> dict[str, Any]:
     """An example's manifest, with the image of this test, and its storage on the claim."""
     job: dict[str, Any] = yaml.safe_load((MNIST / f"{name}.yaml").read_text())
