@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ USER = 1000
 """As pods of `shoal.dev` jobs run by default."""
 
 ANSWER_SECONDS = 30.0
+STDERR = 2
 
 
 class Builder(NamedTuple):
@@ -52,7 +52,7 @@ class Builder(NamedTuple):
 
     def _run(self, *words: str) -> int:
         """What it prints is no data of ours, and goes beside them. Answers its exit code."""
-        return subprocess.run([self.name, *words], stdout=sys.stderr, stdin=subprocess.DEVNULL, check=False).returncode
+        return subprocess.run([self.name, *words], stdout=STDERR, stdin=subprocess.DEVNULL, check=False).returncode
 
 
 BUILDERS = (Builder("docker", ("version",)), Builder("podman", ("info",)), Builder("buildah", ("info",)))

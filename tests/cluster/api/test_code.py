@@ -134,10 +134,9 @@ def test_what_a_config_map_does_not_take_is_refused_with_its_largest_files(
     assert set(names(namespace, "pods")) == {"fits-worker-0"}
 
 
-def test_a_job_whose_code_cannot_be_sent_is_taken_back(
+def test_who_may_not_send_code_learns_it_before_the_job_is_there(
     api_cluster: ApiCluster, namespace: Kubectl, folder: Path
 ) -> None:
-    """Somebody who may create jobs but no ConfigMaps learns it before; where that comes up later, no job stays."""
     user = api_cluster.control_plane.identity("trainer", [])
     for name, group, what in (("jobs", "shoal.dev", "tfjobs"), ("jobs-of-kubeflow", "kubeflow.org", "tfjobs")):
         namespace("create", "role", name, "--verb=get,list,create,patch,delete", f"--resource={what}.{group}")
@@ -146,6 +145,18 @@ def test_a_job_whose_code_cannot_be_sent_is_taken_back(
     assert result.code == 2
     assert "error: the cluster refuses: " in result.err
     assert "configmaps" in result.err
+    assert not namespace.exists(f"{KIND}/train")
+    assert code_of(namespace) == []
+
+
+def test_a_job_whose_code_cannot_be_sent_is_taken_back(shoal: Shoal, namespace: Kubectl, folder: Path) -> None:
+    namespace("create", "quota", "full", "--hard=count/configmaps=1")
+    namespace.wait_for("quota/full", lambda it: it.get("status", {}).get("used", {}).get("count/configmaps") == "1")
+    # Where a manifest brings its namespace along, nothing can be tried before.
+    brought = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace.namespace}}
+    result = shoal.run(brought, tfjob("train", Worker=role()), options=("--code", str(folder)))
+    assert result.code == 2
+    assert "exceeded quota: full" in result.err
     assert not namespace.exists(f"{KIND}/train")
     assert code_of(namespace) == []
 
