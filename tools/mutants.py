@@ -145,6 +145,12 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("code/receive.py", "if digest.hexdigest() != expected:", "if False:", "code/test_programs.py"),
     ("code/git.py", 'f"refs/tags/{wanted}", f"refs/heads/{wanted}"', 'f"refs/heads/{wanted}"', "code/test_git.py"),
     ("local/plan.py", "if job.spec.code else self.run.source", "if False else self.run.source", "local/test_plan.py"),
+    (
+        "kubernetes/operator/reconcile.py",
+        "ended and outlived and",
+        "ended and",
+        "kubernetes/operator/test_reconcile.py",
+    ),
     ("kubernetes/operator/observe.py", "restart_count - lost", "restart_count", "kubernetes/operator/test_observe.py"),
     (
         "kubernetes/operator/replica_pods.py",
