@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import os
+import signal
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,6 +133,28 @@ def test_what_a_config_map_does_not_take_is_refused_with_its_largest_files(
     assert f"error: there is no claim 'absent' in the namespace '{namespace.namespace}'\n" in elsewhere.err
     assert not namespace.exists(f"{KIND}/train")
     assert set(names(namespace, "pods")) == {"fits-worker-0"}
+
+
+def test_ctrl_c_leaves_nothing_of_a_copy_that_waits_for_its_claim(
+    shoal: Shoal, namespace: Kubectl, folder: Path
+) -> None:
+    wanted = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    about = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "unbound"}}
+    namespace.apply({**about, "spec": {**wanted, "storageClassName": "nobody-provides-it"}})
+    (folder / "weights").write_bytes(os.urandom(1_100_000))
+    (folder / "job.yaml").write_text(yaml.safe_dump(tfjob("train", Worker=role())))
+    words = ("run", str(folder / "job.yaml"), "--no-lint", "--code", str(folder), "--code-claim", "unbound")
+    process = shoal.begin(*words)
+    try:
+        wait_until(lambda: names(namespace, "pods"), 60, "the pod that copies")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert not names(namespace, "pods")
+    assert not namespace.exists(f"{KIND}/train")
 
 
 def test_who_may_not_send_code_learns_it_before_the_job_is_there(

@@ -34,7 +34,7 @@ NO_TFJOBS = (
     "an administrator installs Shoal's: kubectl apply --server-side -f charts/shoal/crds (docs/operator.md)",
 )
 
-NO_KUBECTL = ("this takes kubectl, and there is none here", "https://kubernetes.io/docs/tasks/tools/")
+NO_KUBECTL = ("there is no kubectl here, which this takes", "https://kubernetes.io/docs/tasks/tools/")
 
 
 class Connection:
