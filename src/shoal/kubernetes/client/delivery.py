@@ -16,7 +16,7 @@ from typing import BinaryIO
 from shoal.code.pack import Archive, PackedFile
 from shoal.kubernetes.client.connection import FIELD_MANAGER
 from shoal.kubernetes.client.upload import upload
-from shoal.kubernetes.labels import OPERATOR, OPERATOR_NAME
+from shoal.kubernetes.labels import COMPONENT
 from shoal.kubernetes.operator.api import NotFoundError, Object
 from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.kinds import CLAIMS, CONFIG_MAPS, JOBS
@@ -89,11 +89,12 @@ class Delivery:
         return f"{CODE_NAME}-{self.archive.short_digest}"
 
     def _config_map(self, namespace: str) -> Object:
+        """Without the label by which operators watch their own: each of them would be sent the archive."""
         self.file.seek(0)
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": self._name, "namespace": namespace, "labels": {OPERATOR_NAME: OPERATOR}},
+            "metadata": {"name": self._name, "namespace": namespace, "labels": {COMPONENT: CODE_NAME}},
             "immutable": True,
             "binaryData": {ARCHIVE_KEY: base64.b64encode(self.file.read()).decode()},
         }

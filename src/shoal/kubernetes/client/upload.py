@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from shoal.kubernetes.client.connection import NO_KUBECTL
 from shoal.kubernetes.code import program, resources_of
-from shoal.kubernetes.labels import OPERATOR, OPERATOR_NAME
+from shoal.kubernetes.labels import COMPONENT
 from shoal.kubernetes.operator.api import Object
 from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.kinds import PODS
@@ -83,7 +83,7 @@ def _pod(replica: ReplicaSpec, namespace: str, claim: str) -> Object:
         "volumes": [{"name": "claim", "persistentVolumeClaim": {"claimName": claim}}],
     }
     restrict(spec)
-    about = {"name": f"{CODE_NAME}-{secrets.token_hex(4)}", "namespace": namespace, "labels": {OPERATOR_NAME: OPERATOR}}
+    about = {"name": f"{CODE_NAME}-{secrets.token_hex(4)}", "namespace": namespace, "labels": {COMPONENT: CODE_NAME}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec}
 
 
