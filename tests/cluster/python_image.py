@@ -35,13 +35,15 @@ def python_image(
     requirements: Sequence[str] = (),
     trees: Mapping[str, Path] | None = None,
     command: Sequence[str] = ("python3",),
+    debian: Sequence[str] = (),
 ) -> Image:
     """An image with Python in which `requirements` are installed, and each of `trees` lies under the path it is given.
+    `debian` are packages of the system's.
 
     `requirements` are as pip takes them, such as "tensorflow-cpu>=2.21,<2.22". Python is `python3` and `python`.
     The name is completed to one of no registry: shoal.test/NAME:1.
     """
-    layers = [_system_layer()]
+    layers = [_system_layer((*INCLUDE, *debian))]
     if requirements:
         layers.append(_packages_layer(requirements))
     layers += [layer_of(tree, prefix, leave_out=("__pycache__",)) for prefix, tree in (trees or {}).items()]
@@ -49,21 +51,21 @@ def python_image(
     return Image(f"{REGISTRY}/{name}:1", layers, command, environment)
 
 
-def _system_layer() -> Path:
-    kept = layers_folder() / f"debian-{SUITE}-{_hash(INCLUDE, NOT_NEEDED)}.layer.tar"
+def _system_layer(include: Sequence[str]) -> Path:
+    kept = layers_folder() / f"debian-{SUITE}-{_hash(include, NOT_NEEDED)}.layer.tar"
     with locked(kept.parent / "debian.lock"):
         if not kept.exists():
             with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
                 root = Path(folder) / "root"
-                _debootstrap(root)
+                _debootstrap(root, include)
                 (root / "usr" / "bin" / "python").symlink_to("python3")
                 layer_of(root).rename(kept)
     return kept
 
 
-def _debootstrap(root: Path) -> None:
-    print(f"making Debian {SUITE} with Python, once …", file=sys.stderr)
-    options = ["--variant=minbase", f"--include={','.join(INCLUDE)}"]
+def _debootstrap(root: Path, include: Sequence[str]) -> None:
+    print(f"making Debian {SUITE} with {', '.join(include)}, once …", file=sys.stderr)
+    options = ["--variant=minbase", f"--include={','.join(include)}"]
     command = [tool("debootstrap", "debootstrap"), *options, SUITE, str(root), MIRROR]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 def findings_of(job: TFJob, source: str) -> list[Finding]:
     """Everything found in a job that was read from `source`, a file or `-`."""
-    return lint(job, _scripts(job, Path.cwd() if source == "-" else Path(source).parent))
+    return lint(job, {kind: file.read_text(errors="replace") for kind, file in scripts_of(job, source).items()})
 
 
-def _scripts(job: TFJob, folder: Path) -> dict[str, str]:
-    """The source of each role's script, where its command is `python FILE` and the file is there."""
+def scripts_of(job: TFJob, source: str) -> dict[str, Path]:
+    """Each role's script, where its command is `python FILE` and the file stands beside the manifest."""
+    if job.spec.code:
+        return {}  # what stands beside the manifest is not what runs
+    folder = Path.cwd() if source == "-" else Path(source).parent
     found = {}
     for kind, spec in job.spec.tf_replica_specs.items():
         words = [*(spec.container.get("command") or []), *(spec.container.get("args") or [])]
         name = next((word for word in words if str(word).endswith(".py")), None)
         if name and (folder / name).is_file():
-            found[kind.value] = (folder / name).read_text(errors="replace")
+            found[kind.value] = folder / name
     return found

@@ -11,6 +11,7 @@ import typer
 from shoal.cli.terminal import refuse
 
 if TYPE_CHECKING:
+    from shoal.kubernetes.client.delivery import Delivery
     from shoal.runs import Runs
 
 ON = "SHOAL_ON"
@@ -35,7 +36,9 @@ NamespaceOption = Annotated[
 ]
 
 
-def runs_on(on: On, context: str | None, namespace: str | None, prefork: bool = True) -> Runs:
+def runs_on(
+    on: On, context: str | None, namespace: str | None, prefork: bool = True, delivery: Delivery | None = None
+) -> Runs:
     """The runs of that place. What a place needs is imported only here."""
     if on is On.LOCAL:
         if context is not None or namespace is not None:
@@ -48,7 +51,7 @@ def runs_on(on: On, context: str | None, namespace: str | None, prefork: bool = 
 
     named = "" if os.environ.get(ON) == On.KUBERNETES else " --on kubernetes"
     named += f" --context {context}" if context else ""
-    return ClusterRuns(context, namespace, named)
+    return ClusterRuns(context, namespace, named, delivery)
 
 
 def need_kubernetes() -> None:

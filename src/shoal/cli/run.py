@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.delivery import delivery_of, pin_code
 from shoal.cli.names import FileArgument, RunName
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_on
 from shoal.cli.terminal import Exit, complain, refuse, say
@@ -39,6 +41,15 @@ def run(
     on: OnOption = On.LOCAL,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
+    code: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", file_okay=False, help="On Kubernetes: send this folder along; replicas start in it."
+        ),
+    ] = None,
+    code_claim: Annotated[
+        str | None, typer.Option(metavar="CLAIM", help="Where the folder goes if it is too large for a ConfigMap.")
+    ] = None,
 ) -> None:
     """Run the jobs of a manifest: on this machine, one process per replica, or on Kubernetes, one pod per replica.
 
@@ -52,6 +63,8 @@ def run(
     jobs = [document.job for document in documents if document.job]
     if not jobs:
         refuse(f"{file}: there is no TFJob in it")
+    for each in jobs:
+        pin_code(each)
     if lint:
         _lint(documents)
     if name is not None:
@@ -62,8 +75,10 @@ def run(
     names = [job.name for job in jobs]
     if twice := next((each for each in names if names.count(each) > 1), None):
         refuse(f"two jobs are named {twice!r}", "give each a metadata.name of its own")
-    runs = runs_on(on, context, namespace, prefork)
-    _start(runs, runs.create(documents, file, replace), detach)
+    with delivery_of(code, code_claim, on, context, documents) as delivery:
+        runs = runs_on(on, context, namespace, prefork, delivery)
+        begun = runs.create(documents, file, replace)
+    _start(runs, begun, detach)
 
 
 def resume(

@@ -11,6 +11,7 @@ REPLICA_TYPE = "training.kubeflow.org/replica-type"
 REPLICA_INDEX = "training.kubeflow.org/replica-index"
 OPERATOR_NAME = "training.kubeflow.org/operator-name"
 JOB_ROLE = "training.kubeflow.org/job-role"
+COMPONENT = "app.kubernetes.io/component"
 
 OPERATOR = "shoal"
 DEFAULT_NAMESPACE = "default"

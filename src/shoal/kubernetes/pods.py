@@ -1,4 +1,4 @@
-"""A replica as a pod: the user's template, with its place in the cluster, its volumes and its GPUs."""
+"""A replica as a pod: the user's template, with its place in the cluster, its volumes, its code and its GPUs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from shoal.kubernetes.claims import pod_volumes
 from shoal.kubernetes.cluster_config import Object, environment, port
+from shoal.kubernetes.code import add_code
 from shoal.kubernetes.gang import mark
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import metadata, object_name, replica_labels
@@ -29,6 +30,7 @@ def pod(job: TFJob, id: ReplicaId, gpus: GPUNames = GPU_NAMES) -> Object:
     container["env"] = [*(container.get("env") or []), *environment(job, id)]
     _open_port(container, port(job, id.role))
     _mount(job, spec, container)
+    add_code(job, spec, container)
     if replica.gpu:
         _ask_for_gpus(spec, container, replica.gpu, gpus)
     spec["restartPolicy"] = _restart_policy(replica.restarts)

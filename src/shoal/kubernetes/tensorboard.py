@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from shoal.kubernetes.claims import pod_volumes
 from shoal.kubernetes.cluster_config import Object
-from shoal.kubernetes.labels import job_labels, metadata, object_name
+from shoal.kubernetes.labels import COMPONENT, job_labels, metadata, object_name
 from shoal.kubernetes.security import restrict
 from shoal.resources import TFJob
 
 IMAGE = "tensorflow/tensorflow:2.21.0"
 PORT = 6006
 SERVICE_PORT = 80
-COMPONENT = "app.kubernetes.io/component"
 
 
 def tensorboard(job: TFJob) -> list[Object]:

@@ -6,9 +6,11 @@ import asyncio
 import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from shoal.local import manifests
+from shoal.local.code import check_code, fetched
 from shoal.local.listing import list_runs, look, phase_of
 from shoal.local.log_folders import log_folders
 from shoal.local.log_lines import log_lines, replicas_with_logs
@@ -134,14 +136,17 @@ class LocalRuns:
     def create(self, documents: Sequence[Document], source: str, replace: bool) -> list[AnyRun]:
         wanted = manifests.jobs_in(documents)
         runs = [Run(wants.job.name) for wants in wanted]
-        for each in runs:
-            _refuse_existing(each, replace)
-        for each in runs:
-            if each.exists:
-                each.remove()
-        folder = Path.cwd() if source == "-" else _folder_of(Path(source))
         for each, wants in zip(runs, wanted, strict=True):
-            each.create(wants.text(), folder)
+            _refuse_existing(each, replace)
+            check_code(wants.job)
+        folder = Path.cwd() if source == "-" else _folder_of(Path(source))
+        with ExitStack() as fetching:
+            codes = [fetching.enter_context(fetched(wants.job)) for wants in wanted]
+            for each in runs:
+                if each.exists:
+                    each.remove()
+            for each, wants, code in zip(runs, wanted, codes, strict=True):
+                each.create(wants.text(), folder, code)
         return [LocalRun(each) for each in runs]
 
     def leave(self, run: AnyRun) -> None:

@@ -15,6 +15,7 @@ from shoal.local.process import Launch, LaunchError
 from shoal.local.runs import Run, all_runs, read_json, replace_file, runs_folder
 from shoal.local.volumes import Mounts, mounts_of
 from shoal.resources import Role, Strategy, TFJob
+from shoal.resources.code import CODE_PATH
 from shoal.tf import protocol
 from shoal.training import ReplicaId, replica_ids, tf_config
 from shoal.training.duties import leader
@@ -41,7 +42,7 @@ class Plan:
             name=str(id),
             argv=argv_of(container, id, env, mounts),
             env=env,
-            cwd=working_directory(container, mounts, self.run.source),
+            cwd=working_directory(container, mounts, self._start(job)),
             log=self.run.log(str(id), attempt),
         )
 
@@ -67,9 +68,14 @@ class Plan:
         outside = [self.local_path(job, folder) for folder in named]
         return [self.run.volumes, *(folder for folder in outside if self.run.volumes not in folder.parents)]
 
+    def _start(self, job: TFJob) -> Path:
+        """Where a user's scripts are."""
+        return self.local_path(job, job.spec.code.folder) if job.spec.code else self.run.source
+
     def _mounts(self, job: TFJob, id: ReplicaId) -> Mounts:
         spec = job.replicas[id.role]
-        return mounts_of(job, spec, spec.container, id, self.run.volumes, self.others)
+        mounts = mounts_of(job, spec, spec.container, id, self.run.volumes, self.others)
+        return Mounts({**mounts.folders, CODE_PATH: self.run.code}) if job.spec.code else mounts
 
     def _given(self, job: TFJob, id: ReplicaId, attempt: int) -> dict[str, str]:
         given = {

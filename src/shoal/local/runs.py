@@ -3,6 +3,7 @@
     $SHOAL_HOME/runs/NAME/
       manifest.yaml      the documents as last wanted; `scale`, `stop` and `resume` edit it, as `kubectl patch` would
       source             the folder that the manifest came from: replicas start there
+      code/              what `spec.code` names, fetched once: they start there instead
       status.json        what the supervisor last knew; replaced as a whole, so a reader never sees half of it
       addresses.json     each replica's address, kept so that one that is started again is found where it was
       lock               locked by the supervisor as long as it lives
@@ -56,20 +57,24 @@ class Run:
         self.logs = self.folder / "logs"
         self.progress = self.folder / "progress"
         self.volumes = self.folder / "volumes"
+        self.code = self.folder / "code"
         self._lock = self.folder / "lock"
 
     @property
     def exists(self) -> bool:
         return self.manifest.exists()
 
-    def create(self, manifest: str, source: Path) -> None:
-        """Make the folder. Raises RunError where the name is taken, also when two commands race for it."""
+    def create(self, manifest: str, source: Path, code: Path | None = None) -> None:
+        """Make the folder, and move `code` into it. Raises RunError where the name is taken, also when two commands
+        race for it."""
         runs_folder().mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=runs_folder()))
         (fresh / "manifest.yaml").write_text(manifest)
         (fresh / "source").write_text(str(source))
         for name in ("logs", "progress", "volumes"):
             (fresh / name).mkdir()
+        if code is not None:
+            code.rename(fresh / "code")
         fresh.chmod(0o755)
         try:
             fresh.rename(self.folder)

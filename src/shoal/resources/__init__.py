@@ -5,6 +5,7 @@ for document in load("job.yaml"):
         print(document.job.name, document.job.strategy)
 """
 
+from shoal.resources.code import ClaimArchive, CodeSpec, ConfigMapArchive, GitSource
 from shoal.resources.convert import convert
 from shoal.resources.document import Document, Other, parse
 from shoal.resources.errors import Fault, ManifestError
@@ -44,13 +45,17 @@ __all__ = [
     "KUBEFLOW_API",
     "SHOAL_API",
     "SHOAL_ONLY",
+    "ClaimArchive",
     "CleanPodPolicy",
+    "CodeSpec",
     "Condition",
     "ConditionType",
+    "ConfigMapArchive",
     "Document",
     "Fault",
     "FirstFailure",
     "GPURequest",
+    "GitSource",
     "JobStatus",
     "ManifestError",
     "Metadata",

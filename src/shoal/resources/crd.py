@@ -26,6 +26,7 @@ def _has(*roles: str) -> str:
 
 _DYNAMIC = "has(self.enableDynamicWorker) && self.enableDynamicWorker"
 _MIN_AVAILABLE = "self.runPolicy.schedulingPolicy.minAvailable"
+_WITHIN = "!has(self.path) || (!self.path.startsWith('/') && !self.path.split('/').exists(part, part == '..'))"
 
 RULES: dict[str, list[tuple[str, str]]] = {
     "": [
@@ -99,6 +100,14 @@ RULES: dict[str, list[tuple[str, str]]] = {
         ),
         ("!has(self.storageClassName) || has(self.size)", "storageClassName is for a claim to make: give its size"),
     ],
+    "spec.code": [
+        (
+            "(has(self.git) ? 1 : 0) + (has(self.configMap) ? 1 : 0) + (has(self.claim) ? 1 : 0) == 1",
+            "give exactly one of git, configMap and claim",
+        ),
+    ],
+    "spec.code.git": [(_WITHIN, "path must stay within the repository")],
+    "spec.code.claim": [(_WITHIN, "path must stay within the claim")],
 }
 """By the path of the field: CEL rules, each with what it tells the user."""
 

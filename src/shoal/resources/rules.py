@@ -7,11 +7,12 @@ their say when another part of the manifest is faulty.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from shoal.resources.code import ARCHIVE_NAME, CODE_NAME
 from shoal.resources.place import Finding, Path
 from shoal.resources.pod_rules import check_pod
 from shoal.resources.roles import ReplicaType, Role
@@ -26,6 +27,7 @@ ROOM_FOR_WORKERS = 999
 """The highest worker index that a job's name must leave room for, so that it can be scaled."""
 
 SPECS = ("spec", "tfReplicaSpecs")
+CODE_SOURCES = ("git", "configMap", "claim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,38 @@ def check_storage(job: Manifest) -> Iterator[Finding]:
             yield Finding((*path, "storageClassName"), "a class is for a claim to make", "give its size, or remove it")
 
 
+def check_code(job: Manifest) -> Iterator[Finding]:
+    """One source; paths that stay within it; and no volume or container of the user's that takes the name."""
+    if "code" not in job.spec:
+        return
+    path: Path = ("spec", "code")
+    code = job.spec["code"]
+    given = [source for source in CODE_SOURCES if source in code]
+    if not given:
+        yield Finding(path, "no source", f"give one of {', '.join(CODE_SOURCES)}", absent=True)
+    elif len(given) > 1:
+        yield Finding((*path, given[1]), f"a second source beside {given[0]}", "keep one of the two")
+    for source in given:
+        within = str(code[source].get("path", ""))
+        if within.startswith("/") or ".." in within.split("/"):
+            yield Finding((*path, source, "path"), f'"{within}" leads out of it', "write a path within it, without ..")
+    yield from (
+        Finding((*place, index, "name"), f'"{each["name"]}" is what spec.code adds to the pod', "rename it")
+        for place, named in _named_in_pods(job)
+        for index, each in enumerate(named)
+        if each.get("name") in (CODE_NAME, ARCHIVE_NAME)
+    )
+
+
+def _named_in_pods(job: Manifest) -> Iterator[tuple[Path, Sequence[Mapping[str, Any]]]]:
+    """The lists whose items become volumes and containers of pods."""
+    yield ("spec", "storage"), job.spec.get("storage", [])
+    for role in job.roles:
+        pod = role.spec.get("template", {}).get("spec", {})
+        for kind in ("volumes", "containers", "initContainers"):
+            yield (*SPECS, role.key, "template", "spec", kind), pod.get(kind, [])
+
+
 RULES: tuple[Callable[[Manifest], Iterator[Finding]], ...] = (
     check_name,
     check_role_names,
@@ -213,6 +247,7 @@ RULES: tuple[Callable[[Manifest], Iterator[Finding]], ...] = (
     check_strategy,
     check_gang,
     check_storage,
+    check_code,
 )
 
 

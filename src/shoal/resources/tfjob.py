@@ -10,7 +10,8 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from shoal.resources.base import Model
+from shoal.resources.base import Model, NonEmpty
+from shoal.resources.code import CodeSpec
 from shoal.resources.quantity import Quantity
 from shoal.resources.roles import ReplicaType, Role
 from shoal.resources.status import JobStatus
@@ -59,7 +60,6 @@ class Strategy(StrEnum):
     INDEPENDENT = "Independent"
 
 
-NonEmpty = Annotated[str, Field(min_length=1)]
 AbsolutePath = Annotated[str, Field(pattern="^/")]
 
 ManagedBy = Literal["shoal.dev/operator", "kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"]
@@ -229,6 +229,9 @@ class TFJobSpec(Model):
         default=None, description="A TensorBoard that lives as long as the job."
     )
     serve: ServeSpec | None = Field(default=None, description="Serve the exported model when the job has succeeded.")
+    code: CodeSpec | None = Field(
+        default=None, description="Scripts that are not in the image: every replica finds them at /shoal/code."
+    )
 
 
 class Metadata(Model):
@@ -288,6 +291,7 @@ SHOAL_ONLY = (
     "spec.storage",
     "spec.tensorBoard",
     "spec.serve",
+    "spec.code",
     "spec.runPolicy.startupTimeoutSeconds",
     "spec.runPolicy.stallTimeoutSeconds",
     "spec.runPolicy.evaluationTimeoutSeconds",

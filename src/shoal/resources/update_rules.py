@@ -76,7 +76,16 @@ def keep_replicas(update: Update) -> Iterator[Finding]:
 
 def keep_strategy(update: Update) -> Iterator[Finding]:
     """Who is restarted with whom follows from how the replicas train, and that they were told at their start."""
-    for name in ("strategy", "enableDynamicWorker"):
+    yield from _keep(update, "strategy", "enableDynamicWorker")
+
+
+def keep_code(update: Update) -> Iterator[Finding]:
+    """A replica that is started again runs what the others run."""
+    yield from _keep(update, "code")
+
+
+def _keep(update: Update, *names: str) -> Iterator[Finding]:
+    for name in names:
         if (update.after.spec.get(name) or None) != (update.before.spec.get(name) or None):
             yield Finding(("spec", name), "cannot change now", update.remedy)
 
@@ -113,6 +122,7 @@ WHILE_REPLICAS_ARE_THERE: tuple[Callable[[Update], Iterator[Finding]], ...] = (
     keep_roles,
     keep_replicas,
     keep_strategy,
+    keep_code,
     keep_storage,
 )
 

@@ -203,6 +203,16 @@ def _unnamed_mount(subject: Subject) -> Found:
             yield path, problem, "pass it to the script"
 
 
+@rule("SH404", Severity.WARNING, "code that can change between restarts")
+def _moving_code(subject: Subject) -> Found:
+    """A replica that is started again fetches its code again. A branch or tag may mean another commit by then, and
+    replicas would train different models together. `shoal run` writes the commit; `kubectl apply` does not."""
+    git = subject.job.spec.code.git if subject.job.spec.code else None
+    if git and not git.is_pinned:
+        problem = f"{git.revision} may come to name another commit while the job runs"
+        yield "spec.code.git.revision", problem, f"write the commit: git ls-remote {git.url} {git.revision}"
+
+
 @rule("SH501", Severity.WARNING, "AllWorkers where workers only serve")
 def _all_workers_serve(subject: Subject) -> Found:
     """Workers of a coordinator wait for its calls and have no end of their own."""

@@ -3,58 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from tests.cluster.api.commands import Result, Shoal
 from tests.cluster.api.operators import OperatorProcess, operator_with_its_rights
 from tests.cluster.api.tfjobs import KIND, names, role, tell, tfjob, wait_for_attempt, wait_for_phase
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.waiting import wait_until
 
-COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()"]
 LOG = "2026-01-01T00:00:00.000000001Z step 1\n2026-01-01T00:00:01.000000001Z step 2\n"
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Shoal:
-    """The command line of somebody who works in one namespace."""
-
-    def __init__(self, kubeconfig: Path, namespace: str) -> None:
-        self.environment = {**os.environ, "SHOAL_ON": "kubernetes", "KUBECONFIG": str(kubeconfig)}
-        self.namespace = namespace
-
-    def begin(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*COMMAND, *words, "-n", self.namespace],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=self.environment,
-        )
-
-    def __call__(self, *words: str, stdin: str = "") -> Result:
-        process = self.begin(*words)
-        out, err = process.communicate(stdin, timeout=90)
-        assert "Traceback" not in err, err
-        return Result(process.returncode, out, err)
-
-    def run(self, *documents: dict[str, Any], options: tuple[str, ...] = ()) -> Result:
-        return self("run", "-", "--no-lint", *options, stdin=yaml.safe_dump_all(documents))
 
 
 @pytest.fixture(scope="module", autouse=True)

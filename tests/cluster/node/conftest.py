@@ -1,8 +1,9 @@
-"""A namespace of the node level for each test."""
+"""A namespace of the node level for each test, and a claim in it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,3 +15,19 @@ from tests.cluster.node_level.cluster import NodeCluster
 def namespace(node_cluster: NodeCluster, make_namespace: Callable[[Kubectl], Kubectl]) -> Kubectl:
     """kubectl in a namespace of this test alone."""
     return make_namespace(node_cluster.kubectl)
+
+
+@pytest.fixture
+def claim(namespace: Kubectl, tmp_path: Path) -> Iterator[Path]:
+    """The folder of the node that the claim `train` stands for."""
+    tmp_path.chmod(0o777)
+    name = f"train-{namespace.namespace}"
+    volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": str(tmp_path)}}
+    wanted = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    made = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}}
+    namespace.within("").apply({**made, "spec": {**volume, "storageClassName": "by-hand"}})
+    binding = {"storageClassName": "by-hand", "volumeName": name}
+    about = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "train"}}
+    namespace.apply({**about, "spec": {**wanted, **binding}})
+    yield tmp_path
+    namespace.within("")("delete", f"pv/{name}", "--wait=false")

@@ -19,7 +19,12 @@ from shoal.training import cluster_spec, replica_ids
 
 HERE = Path(__file__).parent
 COMPAT = HERE.parents[2] / "examples" / "compat"
-MANIFESTS = [HERE / "everything.yaml", *sorted(COMPAT.glob("*.yaml")), *sorted(COMPAT.glob("*.json"))]
+MANIFESTS = [
+    HERE / "everything.yaml",
+    HERE / "code.yaml",
+    *sorted(COMPAT.glob("*.yaml")),
+    *sorted(COMPAT.glob("*.json")),
+]
 
 
 def jobs(path):

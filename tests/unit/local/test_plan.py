@@ -61,6 +61,17 @@ def test_a_launch(tmp_path):
     }
 
 
+def test_a_replica_starts_in_the_code_that_the_job_names(tmp_path):
+    named = {**CONTAINER, "args": ["--data=/shoal/code/data.csv"]}
+    git = {"url": "https://example.com/a.git", "revision": "0" * 40, "path": "digits"}
+    job = changed(job_manifest(container=named, Worker=1), "spec.code", {"git": git})
+    run = Run("train")
+    run.create(dump(parse(job)), tmp_path)
+    launched = launch(Plan(run, read(run)), WORKER)
+    assert launched.cwd == run.code / "digits"
+    assert launched.argv[-1] == f"--data={run.code}/data.csv"
+
+
 def test_all_replicas_are_told_the_same_cluster_and_each_its_own_task():
     plan = planned(Chief=1, PS=1, Worker=2)
     configs = {id: json.loads(launch(plan, id).env["TF_CONFIG"]) for id in (CHIEF, PS, WORKER, SECOND)}

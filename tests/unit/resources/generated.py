@@ -172,6 +172,19 @@ def _storage(draw: st.DrawFn) -> list[Json]:
     return claims
 
 
+@st.composite
+def _code(draw: st.DrawFn) -> Json:
+    archive = {"name": draw(LABELS), "digest": draw(st.text("0123456789abcdef", min_size=64, max_size=64))}
+    match draw(st.sampled_from(["git", "configMap", "claim"])):
+        case "git":
+            git = {"url": f"https://{draw(WORDS)}", "revision": draw(LABELS)}
+            return {"git": git | draw(st.sampled_from([{}, {"path": "a/b"}, {"image": "example/git"}]))}
+        case "configMap":
+            return {"configMap": archive}
+        case _:
+            return {"claim": {**archive, "path": draw(LABELS)}}
+
+
 def _by_kind(values: Callable[[], st.SearchStrategy[Any]]) -> st.SearchStrategy[Json]:
     return st.deferred(lambda: st.dictionaries(st.sampled_from([k.value for k in ReplicaType]), values(), min_size=1))
 
@@ -195,6 +208,7 @@ BY_HAND: dict[str, st.SearchStrategy[Any] | None] = {
     "metadata.generateName": None,
     "spec.tfReplicaSpecs": None,
     "spec.storage": _storage(),
+    "spec.code": _code(),
     "spec.tfReplicaSpecs.*.template": None,
     "spec.tfReplicaSpecs.*.template.spec": None,
     "spec.tfReplicaSpecs.*.template.spec.containers": None,

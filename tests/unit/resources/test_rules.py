@@ -219,6 +219,39 @@ def test_storage_has_one_source(tmp_path, claim, expected):
     assert told(faults_of(tmp_path, job)) == ([f"spec.storage[0]{expected}"] if expected else [])
 
 
+GIT = {"url": "https://example.com/a.git", "revision": "main"}
+ARCHIVE = {"name": "code", "digest": "0" * 64}
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ({}, ": no source; give one of git, configMap, claim"),
+        ({"git": GIT, "configMap": ARCHIVE}, ".configMap: a second source beside git; keep one of the two"),
+        ({"git": {**GIT, "path": "/a"}}, '.git.path: "/a" leads out of it; write a path within it, without ..'),
+        ({"git": {**GIT, "path": "a/.."}}, '.git.path: "a/.." leads out of it; write a path within it, without ..'),
+        ({"claim": {**ARCHIVE, "path": "../a"}}, '.claim.path: "../a" leads out of it; write a path within it, without ..'),
+        ({"git": {**GIT, "url": "--upload-pack=touch"}}, '.git.url: "--upload-pack=touch" does not match ^[^-]; the repository, as `git fetch` takes it'),
+        ({"gut": GIT}, ".gut: unknown field; did you mean git?"),
+        ({"git": {**GIT, "path": "a..b/c"}}, None),
+        ({"configMap": ARCHIVE}, None),
+        ({"claim": {**ARCHIVE, "path": "a.tar.gz"}}, None),
+    ],
+)  # fmt: skip
+def test_code_has_one_source(tmp_path, code, expected):
+    assert told(faults_of(tmp_path, manifest(code=code))) == ([f"spec.code{expected}"] if expected else [])
+
+
+def test_code_takes_its_names_for_itself(tmp_path):
+    job = manifest(code={"git": GIT}, storage=[{"name": "shoal-code", "mountPath": "/data", "size": "1Gi"}])
+    taken = changed(job, f"{POD}.volumes", [{"name": "data"}, {"name": "shoal-code-archive", "emptyDir": {}}])
+    assert told(faults_of(tmp_path, taken)) == [
+        f'{POD}.volumes[1].name: "shoal-code-archive" is what spec.code adds to the pod; rename it',
+        'spec.storage[0].name: "shoal-code" is what spec.code adds to the pod; rename it',
+    ]
+    assert not faults_of(tmp_path, changed(taken, "spec.code", ...))
+
+
 def test_a_faulty_value_is_not_told_a_second_time_as_missing(tmp_path):
     job = changed(manifest(), f"{WORKER}.replicas", "many")
     assert [fault.path for fault in faults_of(tmp_path, job)] == [f"{WORKER}.replicas"]

@@ -40,6 +40,7 @@ def refusals(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         (f"{SPECS}.Worker.restartPolicy", "Always", f"{SPECS}.Worker.restartPolicy"),
         (f"{SPECS}.Worker.gpu", {"count": 1}, f"{SPECS}.Worker.gpu"),
         ("spec.strategy", "BetweenGraphSync", "spec.strategy"),
+        ("spec.code", {"git": {"url": "https://example.com/a.git", "revision": "ab" * 20}}, "spec.code"),
         ("spec.enableDynamicWorker", True, "spec.enableDynamicWorker"),
         ("spec.storage", [{"name": "data", "mountPath": "/data", "existingClaim": "data"}], "spec.storage"),
     ],

@@ -39,6 +39,7 @@ CASES = [
     ("SH401", job(Worker=2, strategy="AllReduce", run_policy=CALM), {}),
     ("SH402", job(Chief=1, Evaluator=1, strategy="Independent", run_policy=CALM), {}),
     ("SH403", job(Worker=2, strategy="AllReduce", storage=SHARED, run_policy=CALM), {}),
+    ("SH404", calm("Independent", Worker=1, code={"git": {"url": "u", "revision": "main"}}), {}),
     ("SH501", calm("ParameterServer", Chief=1, PS=1, Worker=2, successPolicy="AllWorkers"), {}),
     ("SH502", calm("ParameterServer", Chief=1, PS=1, Worker=1, restart_by_role={"PS": "Never"}), {}),
     ("SH503", calm("AllReduce", Worker=2, restart="Never"), {}),

@@ -34,6 +34,8 @@ NO_TFJOBS = (
     "an administrator installs Shoal's: kubectl apply --server-side -f charts/shoal/crds (docs/operator.md)",
 )
 
+NO_KUBECTL = ("there is no kubectl here, which this takes", "https://kubernetes.io/docs/tasks/tools/")
+
 
 class Connection:
     """An API server as the kubeconfig names it. Commands are synchronous: `run` waits for what is asked."""

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 
-from shoal.kubernetes.client.connection import PATIENCE_SECONDS, Connection
+from shoal.kubernetes.client.connection import NO_KUBECTL, PATIENCE_SECONDS, Connection
 from shoal.kubernetes.client.events import events_of
 from shoal.kubernetes.client.logs import JobLogs
 from shoal.kubernetes.client.snapshots import alive, look, pods_of, replicas, typed
@@ -105,9 +105,7 @@ class ClusterRun:
         if board is None:
             raise RunError(f"{self.name} asks for no TensorBoard", "name what to show in spec.tensorBoard.logDirs")
         if shutil.which("kubectl") is None:
-            raise RunError(
-                "there is no kubectl here, which forwards the port", "https://kubernetes.io/docs/tasks/tools/"
-            )
+            raise RunError(*NO_KUBECTL)
         command = ["kubectl", "--namespace", self._known.metadata.namespace]
         if self._connection.context:
             command += ["--context", self._connection.context]

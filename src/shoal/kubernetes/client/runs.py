@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from shoal.kubernetes.client.connection import NO_TFJOBS, Connection
+from shoal.kubernetes.client.delivery import Delivery
 from shoal.kubernetes.client.run import ClusterRun
 from shoal.kubernetes.client.snapshots import OPERATOR_PODS, look, owner_uid
 from shoal.kubernetes.client.submission import Submission
@@ -26,13 +27,17 @@ class ClusterRuns:
 
     look_seconds = 0.5
 
-    def __init__(self, context: str | None, namespace: str | None, options: str) -> None:
-        """`options` are what a command line names the cluster with. Raises RunError where there is no such cluster."""
+    def __init__(
+        self, context: str | None, namespace: str | None, options: str, delivery: Delivery | None = None
+    ) -> None:
+        """`options` are what a command line names the cluster with; `delivery` is the code of jobs that are created.
+        Raises RunError where there is no such cluster."""
         self._connection = Connection(context)
         self._client = self._connection.client
         self._wanted = namespace
         self._namespace = namespace or self._connection.namespace
         self._named = options
+        self._delivery = delivery
 
     @property
     def options(self) -> str:
@@ -60,7 +65,7 @@ class ClusterRuns:
         return self._connection.run(self._all(replicas))
 
     def create(self, documents: Sequence[Document], source: str, replace: bool) -> list[Run]:
-        submission = Submission(documents, self._wanted, self._connection.namespace)
+        submission = Submission(documents, self._wanted, self._connection.namespace, self._delivery)
         namespaces = {job["metadata"]["namespace"] for job in submission.jobs}
         if len(namespaces) > 1:
             raise RunError("the jobs are of several namespaces", "run them from files of their own")

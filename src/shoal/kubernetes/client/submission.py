@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shoal.kubernetes.client.delivery import Delivery
 from shoal.kubernetes.operator.api import Object
 from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.kinds import JOBS, Kind
 from shoal.kubernetes.operator.views import Job, Owned
-from shoal.resources import Document, Other, TFJob
+from shoal.resources import Document, Other, TFJob, parse
 from shoal.runs import RunError
 
 BEFORE_JOBS_CAN_BE_TRIED = ("Namespace", "CustomResourceDefinition")
@@ -16,12 +17,20 @@ BEFORE_JOBS_CAN_BE_TRIED = ("Namespace", "CustomResourceDefinition")
 
 
 class Submission:
-    """What is to be written for some documents. Nothing is, until `send`."""
+    """What is to be written for some documents. Nothing is, until `send`, but for code that goes to a claim."""
 
-    def __init__(self, documents: Sequence[Document], namespace: str | None, default_namespace: str) -> None:
-        """`namespace` is the one that the user named, for all documents. Raises RunError for one that names another."""
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        namespace: str | None,
+        default_namespace: str,
+        delivery: Delivery | None = None,
+    ) -> None:
+        """`namespace` is the one that the user named, for all documents. Raises RunError for one that names another,
+        and for a job that `delivery` cannot bring its code to."""
         self._wanted = namespace
         self._default = default_namespace
+        self._delivery = delivery
         self.jobs = [self._job(document.job) for document in documents if document.job]
         self.others = [document.resource.value for document in documents if isinstance(document.resource, Other)]
         self._placed: list[tuple[Kind[Owned], Object]] = []
@@ -38,19 +47,28 @@ class Submission:
             if kind is None:
                 raise RunError(f"the cluster has no kind {each['kind']} of {api}", "is its CRD installed?")
             self._placed.append((kind, self._place(each, kind)))
-        if any(each["kind"] in BEFORE_JOBS_CAN_BE_TRIED for each in self.others):
-            return
+        tried = not any(each["kind"] in BEFORE_JOBS_CAN_BE_TRIED for each in self.others)
         for job in self.jobs:
-            if job["metadata"]["name"] not in replaced:
+            if tried and job["metadata"]["name"] not in replaced:
                 await client.create(JOBS[job["apiVersion"]], job, dry_run=True)
+        if self._delivery and (tried or not self._delivery.fits):
+            await self._delivery.prepare(client, self.jobs[0]["metadata"]["namespace"], parse(self.jobs[0]))
 
     async def send(self, client: Client) -> list[Job]:
-        """Apply the other objects, then create the jobs."""
+        """Apply the other objects, then create the jobs, each with its code."""
         for kind, each in self._placed:
             await client.apply(kind, each)
-        return [await client.create(JOBS[job["apiVersion"]], job) for job in self.jobs]
+        return [await self._create(client, job) for job in self.jobs]
+
+    async def _create(self, client: Client, job: Object) -> Job:
+        created = await client.create(JOBS[job["apiVersion"]], job)
+        if self._delivery:
+            await self._delivery.send(client, created)
+        return created
 
     def _job(self, job: TFJob) -> Object:
+        if self._delivery:
+            job.spec.code = self._delivery.spec()
         manifest = job.dump()
         manifest.pop("status", None)
         return self._within(manifest)

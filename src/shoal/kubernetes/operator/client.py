@@ -170,9 +170,10 @@ class Client:
         params = {"dryRun": "All"} if dry_run else None
         return _decode(kind, await self._write("create", "POST", kind, path, object, params))
 
-    async def apply(self, kind: Kind[V], object: Object) -> V:
+    async def apply(self, kind: Kind[V], object: Object, manager: str = "", dry_run: bool = False) -> V:
+        """`manager` is booked as the writer, instead of the client's own."""
         path = kind.path(object["metadata"].get("namespace"), object["metadata"]["name"])
-        params = {"force": "true"}
+        params = {"force": "true", "fieldManager": manager or self._manager} | ({"dryRun": "All"} if dry_run else {})
         return _decode(kind, await self._write("apply", "PATCH", kind, path, object, params, APPLY))
 
     async def patch(self, kind: Kind[V], namespace: str | None, name: str, patch: Object, subresource: str = "") -> V:
@@ -245,7 +246,7 @@ class Client:
         params: dict[str, str] | None = None,
         content: str = "application/json",
     ) -> bytes:
-        params = {**(params or {}), "fieldManager": self._manager} if verb != "delete" else {}
+        params = {"fieldManager": self._manager, **(params or {})} if verb != "delete" else {}
         return await self._send(method, path, params, body, content, (verb, kind.plural))
 
     async def _send(

@@ -153,7 +153,7 @@ def _finished_at(pod: Pod, ended: Terminated | None) -> float | None:
 
 def _message(pod: Pod, status: ContainerStatus | None, ended: Terminated | None, state: ReplicaState) -> str:
     if state is ReplicaState.PENDING:
-        return _waits_for(pod, status)
+        return waits_for(pod, status)
     if state is ReplicaState.TERMINATING:
         # On a node that is lost this lasts until somebody gives the node up.
         return f"its pod is being deleted: {_disruption(pod)}".rstrip(": ")
@@ -168,7 +168,7 @@ def _disruption(pod: Pod) -> str:
     return next((each.message for each in pod.status.conditions if each.type == "DisruptionTarget"), "")
 
 
-def _waits_for(pod: Pod, status: ContainerStatus | None) -> str:
+def waits_for(pod: Pod, status: ContainerStatus | None) -> str:
     """`ImagePullBackOff: …`, `Unschedulable: …`: why a replica does not run."""
     statuses = [*pod.status.init_container_statuses, *([status] if status else [])]
     for each in statuses:

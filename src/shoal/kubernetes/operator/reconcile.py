@@ -194,7 +194,9 @@ def _lingering(job: TFJob, phase: Phase, pods: list[Pod]) -> Iterator[Pod]:
             continue
         state = observe(pod, id, job.replicas[id.role].container["name"]).state
         ended = state in (ReplicaState.SUCCEEDED, ReplicaState.FAILED)
-        if ended and pod.status.phase not in ("Succeeded", "Failed"):
+        # A pod's phase comes a moment after its last container's end; without anything that runs on, its logs stay.
+        outlived = any(each.state.terminated is None for each in pod.status.container_statuses)
+        if ended and outlived and pod.status.phase not in ("Succeeded", "Failed"):
             yield pod
 
 

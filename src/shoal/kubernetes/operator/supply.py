@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 
+from shoal.kubernetes.labels import COMPONENT
 from shoal.kubernetes.operator.api import API, NotFoundError
 from shoal.kubernetes.operator.caches import Caches
 from shoal.kubernetes.operator.kinds import CONFIG_MAPS, COSCHEDULING_GROUPS, SERVICES, VOLCANO_GROUPS, Kind
@@ -12,7 +13,6 @@ from shoal.kubernetes.operator.owned_objects import DIGEST
 from shoal.kubernetes.operator.store import ObjectKey, Store
 from shoal.kubernetes.operator.views import Owned
 from shoal.kubernetes.operator.wanted import Wanted, WantedObject
-from shoal.kubernetes.tensorboard import COMPONENT
 
 Call = Callable[[], Coroutine[None, None, None]]
 

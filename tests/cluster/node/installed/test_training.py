@@ -6,7 +6,6 @@ import importlib.util
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -42,22 +41,6 @@ def image(node_cluster: NodeCluster, tmp_path_factory: pytest.TempPathFactory) -
     made = python_image("mnist", ["tensorflow-cpu>=2.21,<2.22"], trees=trees)
     node_cluster.load(made)
     return made
-
-
-@pytest.fixture
-def claim(namespace: Kubectl, tmp_path: Path) -> Iterator[Path]:
-    """The folder of the node that the claim `train` stands for."""
-    tmp_path.chmod(0o777)
-    name = f"train-{namespace.namespace}"
-    volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"], "hostPath": {"path": str(tmp_path)}}
-    wanted = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
-    made = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}}
-    namespace.within("").apply({**made, "spec": {**volume, "storageClassName": "by-hand"}})
-    binding = {"storageClassName": "by-hand", "volumeName": name}
-    about = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "train"}}
-    namespace.apply({**about, "spec": {**wanted, **binding}})
-    yield tmp_path
-    namespace.within("")("delete", f"pv/{name}", "--wait=false")
 
 
 def job_of(name: str, image: Image) -> dict[str, Any]:
@@ -115,7 +98,7 @@ def test_a_server_that_is_placed_late_is_waited_for(
     image: Image, namespace: Kubectl, node_cluster: NodeCluster, claim: Path
 ) -> None:
     """Those who are there look for a name that does not exist yet; nobody gives up, and the status says who is missing.
-    (docs/decisions/0007: why pods have no barrier before them.)"""
+    (docs/decisions/0009: why pods have no barrier before them.)"""
     job = job_of("parameter-server-small", image)
     replicas = job["spec"]["tfReplicaSpecs"]
     replicas["PS"]["template"] = deepcopy(replicas["PS"]["template"])  # YAML's aliases are one object here

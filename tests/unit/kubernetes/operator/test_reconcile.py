@@ -235,5 +235,16 @@ async def test_a_pod_with_a_sidecar_that_goes_on_is_deleted_when_the_job_has_end
     assert world.api.names(PODS) == set()
 
 
+async def test_a_pod_whose_phase_comes_late_stays_with_its_log_when_the_job_has_ended() -> None:
+    world = World(MemoryAPI(), job(Worker=1))
+    await world.settle()
+    stored = world.api.objects["pods", "default", "train-worker-0"]
+    containers = [container(terminated(0)), container(terminated(0), "proxy")]
+    world.api.put(PODS, {**stored, "status": {"phase": "Running", "containerStatuses": containers}})
+    await world.settle()
+    assert world.status["phase"] == "Succeeded"
+    assert world.api.names(PODS) == {"train-worker-0"}
+
+
 def pods(world: World) -> list[dict[str, Any]]:
     return [each for (plural, _, _), each in world.api.objects.items() if plural == "pods"]
