@@ -11,6 +11,11 @@ from tests.cluster.kubectl import Kubectl
 from tests.cluster.node_level.cluster import NodeCluster
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """There can be one node a machine: tests that start one themselves come before the one that the others share."""
+    items.sort(key=lambda item: "node_cluster" in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture
 def namespace(node_cluster: NodeCluster, make_namespace: Callable[[Kubectl], Kubectl]) -> Kubectl:
     """kubectl in a namespace of this test alone."""
