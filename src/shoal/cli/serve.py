@@ -38,6 +38,9 @@ NO_EFFECT = (
 """Flags of TensorFlow Serving's that a start script may carry over, and that say nothing here."""
 
 
+ANOTHER_PORT = "choose another port with --port or --rest-port; 0 is none"
+
+
 class ServingCommand(TyperCommand):
     """A command whose flags may be spelt as TensorFlow Serving's: `--model_name=x`, `--enable_batching=true`."""
 
@@ -142,6 +145,13 @@ def serve(
     models, config_file = _models(path or base_path, name, config_file)
     if not port and not rest_port:
         refuse("both --port and --rest-port are 0: nobody could ask")
+    from shoal.serving.listening import ListenError, check
+
+    try:
+        for each in filter(None, (port, rest_port)):
+            check(host, each)
+    except ListenError as fault:
+        refuse(str(fault), ANOTHER_PORT)
     say("importing TensorFlow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else it tells of every processor feature
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
@@ -168,8 +178,8 @@ def serve(
     )
     try:
         signal = run(settings)
-    except OSError as fault:
-        refuse(f"cannot listen at {host}, port {port} or {rest_port}: {fault.strerror or fault}", "choose other ports")
+    except ListenError as fault:
+        refuse(str(fault), ANOTHER_PORT)
     raise SystemExit(Exit.INTERRUPTED if signal == 2 else Exit.OK)
 
 

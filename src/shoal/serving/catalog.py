@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shoal.serving.folders import VersionFolder, version_folders
+from shoal.serving.folders import Found, VersionFolder, find_versions
 from shoal.serving.model import Model, explain
 from shoal.serving.model_config import ModelConfig
 from shoal.serving.status import Code, ServingError
@@ -58,6 +58,8 @@ class _Served:
     versions: dict[int, Version] = field(default_factory=dict)
     settling: Settling = field(default_factory=Settling)
     looked: bool = False
+    """Whether all that lay there when it was configured has been seen, and nothing of it was still being written."""
+
     problem: str = ""
     """Why the disk could not be read at the last look."""
 
@@ -224,10 +226,11 @@ class Catalog:
         restless = False
         for served in all_served:
             config = served.config
-            there, problem = None, ""
+            there: Found | None = None
+            problem = ""
             try:
-                there = version_folders(config.base_path, served.settling)
-                if not there:
+                there = find_versions(config.base_path, served.settling)
+                if not there.versions and not there.unsettled:
                     problem = "no version in it yet: a folder named by a number, with a saved_model.pb"
             except OSError as fault:
                 problem = str(fault.strerror)
@@ -238,19 +241,21 @@ class Catalog:
                 if self._served.get(config.name) is not served:
                     continue  # taken out meanwhile
                 if there is not None:  # else what is loaded stays: a network drive may be away for a moment
-                    self._follow(served, there)
-                served.looked = True
+                    self._follow(served, there.versions)
+                unsettled = there is not None and there.unsettled
+                served.looked |= not unsettled
+                restless |= unsettled
                 self._news.notify_all()
                 restless |= not served.versions or any(not _at_rest(found) for found in served.versions.values())
         return restless
 
     def _follow(self, served: _Served, there: dict[int, VersionFolder]) -> None:
         versions = served.versions
-        for number, folder in there.items():
-            found = versions.get(number)
-            if found is None or (found.state is State.END and (found.error is None or found.folder != folder)):
-                versions[number] = Version(served.config.name, number, folder)  # new, wanted again, or mended
         wanted = served.config.policy.wanted(there)
+        for number in wanted:
+            found = versions.get(number)
+            if found is None or (found.state is State.END and (found.error is None or found.folder != there[number])):
+                versions[number] = Version(served.config.name, number, there[number])  # new, wanted again, or mended
         states = {number: _state(found) for number, found in versions.items()}
         step = next_step(wanted, states)
         for number in step.load:
@@ -260,9 +265,7 @@ class Catalog:
         for number in step.unload:
             self._unload(versions[number])
         for number in versions.keys() - wanted:
-            if versions[number].state is State.START:
-                del versions[number]
-            elif versions[number].retry_at:
+            if versions[number].retry_at:
                 versions[number].retry_at = 0.0
                 self._enter(versions[number], State.END)
 

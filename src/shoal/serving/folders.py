@@ -21,9 +21,16 @@ class VersionFolder:
     look: int
 
 
-def version_folders(base_path: Path, settling: Settling) -> dict[int, VersionFolder]:
-    """The versions that may be loaded: those with a SavedModel in them that nobody is writing any more. Raises OSError
-    where the base path cannot be read."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The versions that may be loaded, and whether there are more that are still being written."""
+
+    versions: dict[int, VersionFolder]
+    unsettled: bool
+
+
+def find_versions(base_path: Path, settling: Settling) -> Found:
+    """The versions under a base path that have a SavedModel in them. Raises OSError where it cannot be read."""
     found: dict[int, VersionFolder] = {}
     seen: set[Path] = set()
     for entry in sorted(os.scandir(base_path), key=lambda entry: entry.name):
@@ -36,7 +43,7 @@ def version_folders(base_path: Path, settling: Settling) -> dict[int, VersionFol
         if settling.settled(folder, look, time.time() - changed, time.monotonic()):
             found[version] = VersionFolder(folder, look)
     settling.forget_all_but(seen)
-    return found
+    return Found(found, unsettled=len(seen) > len(found))
 
 
 def is_version_folder(path: Path) -> bool:

@@ -30,6 +30,7 @@ from tensorflow_serving.apis import (
 
 from shoal.serving import model_config, tensor_proto
 from shoal.serving.inference import Inference
+from shoal.serving.listening import ListenError
 from shoal.serving.status import Code, ServingError, invalid
 
 T = TypeVar("T")
@@ -127,7 +128,7 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):  # type: ignore
 
 
 class GrpcServer:
-    """Listens at `address` (`host:port`) from `start` to `stop`. Raises OSError where the port is taken."""
+    """Listens at `address` (`host:port`) from `start` to `stop`. Raises ListenError where the port is taken."""
 
     def __init__(
         self, inference: Inference, address: str, threads: int, as_content: bool = False, any_label: bool = False
@@ -151,7 +152,7 @@ class GrpcServer:
         try:
             self.port: int = self._server.add_insecure_port(address)
         except RuntimeError as fault:
-            raise OSError(f"{address} cannot be listened at: {fault}") from None
+            raise ListenError(f"cannot listen at {address}: is the port taken?") from fault
 
     def start(self) -> None:
         self._server.start()

@@ -125,7 +125,8 @@ class Inference:
         """Run `answer`, and count the request by how it ended. What is unforeseen becomes an INTERNAL."""
         began = time.perf_counter()
         try:
-            result = answer()
+            with self.metrics.in_progress.track_inprogress():
+                result = answer()
         except Exception as fault:
             error = explain_fault(fault)
             self.metrics.request(name, error.code)

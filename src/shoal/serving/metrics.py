@@ -64,6 +64,10 @@ class Metrics:
             registry=registry,
         )
 
+        self.in_progress = Gauge(
+            "shoal_serving_requests_in_progress", "Requests that have not been answered yet.", registry=registry
+        )
+
     def request(self, model: str, code: Code) -> None:
         """A request has ended."""
         self._requests.labels(model, code.name).inc()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 import threading
 import zlib
 from collections.abc import Callable, Mapping
@@ -30,6 +29,7 @@ from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2
 
 from shoal.serving import examples, json_tensor, metrics
 from shoal.serving.inference import SIGNATURE_DEF, Inference
+from shoal.serving.listening import listen
 from shoal.serving.model import DEFAULT_SIGNATURE
 from shoal.serving.status import Code, ServingError, invalid
 
@@ -214,12 +214,11 @@ class RestApi:
 
 
 class RestServer:
-    """Listens at `host:port` (0: any free port) from its making, and answers from `start` to `stop`. Raises OSError
-    where the port is taken."""
+    """Listens at `host:port` (0: any free port) from its making, and answers from `start` to `stop`. Raises
+    ListenError where the port is taken."""
 
     def __init__(self, api: RestApi, host: str, port: int, grace: float) -> None:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host, port), family=family, backlog=512)
+        self._socket = listen(host, port)
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
             api.app,

@@ -52,7 +52,7 @@ class ServerSettings:
 
 
 class Server:
-    """Makes the servers listen. Raises OSError where a port is taken."""
+    """Makes the servers listen. Raises ListenError where a port is taken."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
@@ -129,7 +129,7 @@ class Server:
 
 
 def serve(settings: ServerSettings) -> int:
-    """Serve until SIGTERM or Ctrl-C; answers the number of the signal. Raises OSError where a port is taken."""
+    """Serve until SIGTERM or Ctrl-C; answers the number of the signal. Raises ListenError where a port is taken."""
     told_to_end = threading.Event()
     received: list[int] = []
 

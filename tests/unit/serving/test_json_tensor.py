@@ -107,7 +107,9 @@ def test_rows_of_several_inputs() -> None:
 
 
 def test_columns() -> None:
-    body = read('{"inputs": {"i": [[[1,2]]], "s": ["foo", "bar"], "b": {"b64": "aGVsbG8="}}}', i=INT, s=STRING, b=STRING)
+    body = read(
+        '{"inputs": {"i": [[[1,2]]], "s": ["foo", "bar"], "b": {"b64": "aGVsbG8="}}}', i=INT, s=STRING, b=STRING
+    )
     assert not body.by_row
     same(body.inputs["i"], [[[1, 2]]], INT)
     same(body.inputs["s"], [b"foo", b"bar"], STRING)
@@ -311,7 +313,9 @@ def test_what_is_wrong_with_examples(text: str, said: str) -> None:
 
 def test_results_of_classify_and_regress() -> None:
     rows = [[("car", 0.2), ("bike", 0.7)], [("car", 0.7), ("bike", 0.1)]]
-    assert parse(write_classifications(rows)) == {"results": [[["car", 0.2], ["bike", 0.7]], [["car", 0.7], ["bike", 0.1]]]}
+    assert parse(write_classifications(rows)) == {
+        "results": [[["car", 0.2], ["bike", 0.7]], [["car", 0.7], ["bike", 0.1]]]
+    }
     assert write_regressions([0.2, 0.9, 1.0]) == b'{"results":[0.2,0.9,1.0]}'
     assert write_regressions([0.2, np.inf, np.nan]) == b'{"results":[0.2,Infinity,NaN]}'
     with pytest.raises(ServingError, match="empty ClassificationResults"):

@@ -36,9 +36,7 @@ def test_models_with_policies_and_labels(tmp_path: Path) -> None:
     )
     assert read(file) == [
         ModelConfig("a", Path("/models/a")),
-        ModelConfig(
-            "b", Path("/models/b"), VersionPolicy(specific=frozenset({42, 43})), {"stable": 42, "canary": 43}
-        ),
+        ModelConfig("b", Path("/models/b"), VersionPolicy(specific=frozenset({42, 43})), {"stable": 42, "canary": 43}),
         ModelConfig("c", Path("/models/c"), VersionPolicy(latest=2)),
         ModelConfig("d", Path("/models/d"), VersionPolicy(latest=None)),
     ]
