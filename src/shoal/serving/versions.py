@@ -15,7 +15,7 @@ from enum import IntEnum
 SETTLE_SECONDS = 2.0
 """How long a folder must have been left alone. Copying goes on in steps far shorter than this."""
 
-_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*", re.ASCII)
 
 
 class State(IntEnum):
@@ -65,7 +65,7 @@ def next_step(wanted: Collection[int], states: Mapping[int, State]) -> Step:
 def parse_version(name: str) -> int | None:
     """The version that a folder's name stands for, as TensorFlow Serving reads it: `00000123` is 123. None where it is
     no 64-bit integer."""
-    if not _INTEGER.fullmatch(name) or not name.isascii():
+    if not _INTEGER.fullmatch(name):
         return None
     number = int(name)
     return number if -(2**63) <= number < 2**63 else None

@@ -96,6 +96,11 @@ def test_bytes_are_base64() -> None:
     same(named.inputs["x"], [[[b"hello"], [b"world"]]], STRING)
 
 
+def test_an_input_may_be_called_b64() -> None:
+    body = read('{"instances": [{"b64": "foo", "x": "bar"}]}', b64=STRING, x=STRING)
+    assert (body.inputs["b64"].tolist(), body.inputs["x"].tolist()) == ([b"foo"], [b"bar"])
+
+
 def test_rows_of_several_inputs() -> None:
     body = read(
         '{"instances": [{"i": [[1,2],[3,4]], "s": ["foo", "bar"]}, {"i": [[5,6],[7,8]], "s": ["baz", "bat"]}]}',

@@ -27,6 +27,8 @@ AVAILABLE, LOADING, END = State.AVAILABLE, State.LOADING, State.END
         ("", None),
         ("1_000", None),
         ("٣", None),
+        ("\u20031", None),
+        (" 1", 1),
         (".publishing-x", None),
     ],
 )
