@@ -65,7 +65,8 @@ class _Served:
 
 
 class Catalog:
-    """`changed` is told the name, the version and its new state, from any thread."""
+    """`changed` is told of each version that has entered a state, from any thread. `requests` counts those that are in
+    some model now."""
 
     def __init__(
         self,
@@ -76,6 +77,7 @@ class Catalog:
         self._settings = settings
         self._changed = changed
         self._load = load
+        self.requests = 0
         self._served: dict[str, _Served] = {}
         self._labels: dict[str, dict[str, int]] = {}
         self._news = threading.Condition(threading.RLock())
@@ -105,6 +107,7 @@ class Catalog:
         finally:
             with self._news:
                 found.requests -= 1
+                self.requests -= 1
                 if found.state is State.UNLOADING:
                     self._news.notify_all()
 
@@ -176,6 +179,7 @@ class Catalog:
                 wanted = f"Latest({name})" if version is None else f"Specific({name}, {version})"
                 raise ServingError(Code.NOT_FOUND, f"Servable not found for request: {wanted}")
             found.requests += 1
+            self.requests += 1
             return found
 
     def _labelled(self, name: str, label: str) -> int:

@@ -6,6 +6,7 @@ Serving.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -163,9 +164,10 @@ class GrpcServer:
         for service in ("", PREDICTION_SERVICE, MODEL_SERVICE):
             self._health.set(service, serving)
 
-    def stop(self, grace: float) -> None:
-        """Take no more requests, and give those that are in here `grace` seconds to end."""
-        self._server.stop(grace).wait()
+    def drain(self, grace: float) -> threading.Event:
+        """Take no more requests, and give those under way `grace` seconds to end. The event tells that they have."""
+        ended: threading.Event = self._server.stop(grace)
+        return ended
 
 
 def _need_spec(request: Message) -> None:

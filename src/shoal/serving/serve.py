@@ -99,11 +99,14 @@ class Server:
                 self.grpc.ready(self.ready())
         self._draining = True
         self.catalog.stop()
+        drained = None
         if self.grpc is not None:
             self.grpc.ready(False)
-            self.grpc.stop(self._settings.grace)
+            drained = self.grpc.drain(self._settings.grace)
         if self.rest is not None:
             self.rest.stop()
+        if drained is not None:
+            drained.wait()
 
     def _announce(self) -> None:
         host = self._settings.host
@@ -129,7 +132,8 @@ class Server:
 
 
 def serve(settings: ServerSettings) -> int:
-    """Serve until SIGTERM or Ctrl-C; answers the number of the signal. Raises ListenError where a port is taken."""
+    """Serve until SIGTERM or Ctrl-C; answers the number of the signal. Where requests outlast the grace, the process
+    leaves from here, with 1. Raises ListenError where a port is taken."""
     told_to_end = threading.Event()
     received: list[int] = []
 
@@ -141,6 +145,9 @@ def serve(settings: ServerSettings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     server.run(told_to_end)
+    if unanswered := server.catalog.requests:
+        _say(f"left with {unanswered} requests unanswered after {settings.grace:g} s")
+        os._exit(1)  # their threads would be waited for, however long they take
     return received[0]
 
 

@@ -51,7 +51,7 @@ def half_plus(addend: float, folder: Path) -> None:
 
 
 class Many(tf.Module):
-    """Other kinds of signatures: strings, a lookup table, several inputs and outputs, each type, long work."""
+    """Other signatures: strings, a lookup table, several inputs and outputs, each type, and one that waits."""
 
     def __init__(self) -> None:
         keys = tf.constant(["cat", "dog"])
@@ -70,12 +70,12 @@ class Many(tf.Module):
     def two(self, a, b):
         return {"product": tf.matmul(a, self.weights), "doubled": b * 2}
 
-    @tf.function(input_signature=[tf.TensorSpec([], tf.int32, name="rounds")])
-    def slow(self, rounds):
-        square = tf.eye(400)
-        for _ in tf.range(rounds):
-            square = tf.matmul(square, tf.eye(400))
-        return {"sum": tf.reduce_sum(square)}
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string, name="file")])
+    def wait(self, file):
+        looks = tf.constant(0)
+        while tf.size(tf.io.matching_files(file)) == 0:
+            looks += 1
+        return {"looks": looks}
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
     def not_finite(self, x):
@@ -91,7 +91,7 @@ def many(folder: Path) -> None:
     signatures = {
         "serving_default": model.two,
         "look_up": model.look_up,
-        "slow": model.slow,
+        "wait": model.wait,
         "not_finite": model.not_finite,
     }
     for name in SIMPLE_TYPES:

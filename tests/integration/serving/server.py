@@ -86,6 +86,15 @@ class ModelServer:
     def until_states(self, name: str, states: dict[int, str]) -> None:
         self.until(lambda: self.states(name) == states, f"{name} to be {states}")
 
+    def takes_requests(self) -> bool:
+        """Whether a new request by gRPC is taken."""
+        request = get_model_status_pb2.GetModelStatusRequest()
+        try:
+            self.models.GetModelStatus(request, RPC_SECONDS)
+        except grpc.RpcError as refused:
+            return refused.code() is grpc.StatusCode.INVALID_ARGUMENT
+        return True
+
     def predict(self, name: str, **inputs: Any) -> predict_pb2.PredictResponse:
         """Predict by gRPC, with the default signature unless `signature_name` is among the inputs."""
         import tensorflow as tf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import grpc
 import pytest
 from tensorflow_serving.apis import model_management_pb2
 
+from shoal.serving.versions import SETTLE_SECONDS
 from tests.integration.harness import Shoal
 from tests.integration.serving import models
 from tests.integration.serving.server import RPC_SECONDS, ModelServer
@@ -20,7 +22,7 @@ POLL = "--file_system_poll_wait_seconds=0.1"
 
 @pytest.fixture(scope="module")
 def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SavedModels to copy: `2.0` and `3.0` add so much, `slow` takes as long as it is told."""
+    """SavedModels to copy: `2.0` and `3.0` add so much, `many` can be told to wait."""
     folder = tmp_path_factory.mktemp("versions")
     models.half_plus(2.0, folder / "2.0")
     models.half_plus(3.0, folder / "3.0")
@@ -112,12 +114,14 @@ def test_a_folder_that_is_being_copied_is_not_served(running: ModelServer, versi
     configure(running, entry(base))
     half = base / "2"
     half.mkdir()
-    (half / "variables").mkdir()
-    shutil.copy(versions / "3.0" / "variables" / "variables.index", half / "variables")
     shutil.copytree(versions / "3.0", base / ".hidden")
-    for again in range(20):
+    shutil.copy(versions / "3.0" / "saved_model.pb", half)
+    for again in range(20):  # ten looks of the server's
+        wrote = time.monotonic()
         (half / f"part{again}").write_text("more is coming")
-        assert running.states("m") == {1: "AVAILABLE"}
+        time.sleep(0.05)
+        states = running.states("m")
+        assert states == {1: "AVAILABLE"} or time.monotonic() - wrote > SETTLE_SECONDS / 2
     shutil.copytree(versions / "3.0", half, dirs_exist_ok=True)
     running.until(lambda: value(running) == 3.0, "the whole version to answer")
 
@@ -198,14 +202,16 @@ def test_a_request_ends_on_the_version_that_it_began_with(running: ModelServer, 
     answers: list[float] = []
 
     def ask() -> None:
-        response = running.predict("m", signature_name="slow", rounds=1500)
+        response = running.predict("m", signature_name="wait", file=str(tmp_path / "go"))
         answers.append(response.model_spec.version.value)
 
     asking = threading.Thread(target=ask)
     asking.start()
     running.until(lambda: running.metric("shoal_serving_requests_in_progress"), "the request to be under way")
     shutil.copytree(versions / "many", base / "2")
-    running.until(lambda: running.states("m").get(2) == "AVAILABLE", "version 2 to answer")
+    running.until_states("m", {1: "UNLOADING", 2: "AVAILABLE"})
+    assert not answers
+    (tmp_path / "go").touch()
     asking.join()
     assert answers == [1]
     running.until_states("m", {1: "END", 2: "AVAILABLE"})

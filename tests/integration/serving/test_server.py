@@ -7,6 +7,7 @@ import socket
 import threading
 from pathlib import Path
 
+import grpc
 import pytest
 
 from tests.integration.harness import Shoal
@@ -25,15 +26,41 @@ def test_the_ports_are_open_before_a_model_is_there_and_the_end_waits_for_reques
         answers: list[float] = []
 
         def ask() -> None:
-            answers.append(server.predict("late", signature_name="slow", rounds=1500).outputs["sum"].float_val[0])
+            answers.append(
+                server.predict("late", signature_name="wait", file=str(tmp_path / "go")).model_spec.version.value
+            )
 
         asking = threading.Thread(target=ask)
         asking.start()
         server.until(lambda: server.metric("shoal_serving_requests_in_progress"), "the request to be under way")
         server.tell_to_end()
+        server.until(lambda: not server.takes_requests(), "the server to take no more requests")
+        (tmp_path / "go").touch()
         asking.join()
-        assert answers == [400.0]
+        assert answers == [1]
         assert server.process.wait(60) == 0
+    finally:
+        server.close()
+
+
+def test_the_end_does_not_wait_for_ever(made: Path, tmp_path: Path) -> None:
+    server = ModelServer(tmp_path / "log", str(made / "many"), "--grace=0.5").until_ready()
+    refused: list[object] = []
+
+    def ask() -> None:
+        with pytest.raises(grpc.RpcError) as fault:
+            server.predict("many", signature_name="wait", file=str(tmp_path / "never"))
+        refused.append(fault.value.code())
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        server.until(lambda: server.metric("shoal_serving_requests_in_progress"), "the request to be under way")
+        server.tell_to_end()
+        assert server.process.wait(60) == 1
+        asking.join()
+        assert refused
+        assert "left with 1 requests unanswered" in server.log.read_text()
     finally:
         server.close()
 
