@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -26,7 +27,8 @@ from shoal.serving import dtypes
 from shoal.serving.json_faults import WHOLE, explain_column, explain_rows, is_base64, is_fitting, shown, type_name
 from shoal.serving.status import Code, ServingError, invalid
 
-DEFAULT_SIGNATURE = "serving_default"
+_HALF_OF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+"""An escape of a surrogate; Python's json takes one without the other."""
 
 Inputs = Mapping[str, np.dtype]
 """The names and types of a signature's inputs."""
@@ -152,7 +154,12 @@ def parse(body: bytes) -> dict[str, Any]:
 
 def _parse_leniently(body: bytes) -> Any:
     try:
-        return json.JSONDecoder().raw_decode(body.decode().lstrip())[0]
+        document = json.JSONDecoder().raw_decode(body.decode().lstrip())[0]
+        if _HALF_OF_A_PAIR.search(body):
+            json.dumps(document, ensure_ascii=False).encode()
+        return document
+    except UnicodeEncodeError:
+        raise invalid("JSON Parse error: The surrogate pair in string is invalid.") from None
     except json.JSONDecodeError as fault:
         raise invalid(f"JSON Parse error: {fault.msg} at offset: {fault.pos}") from None
     except UnicodeDecodeError as fault:
@@ -237,7 +244,7 @@ def _array(value: Any, dtype: np.dtype) -> np.ndarray | None:
 
 def _bytes(leaf: Any) -> bytes:
     if isinstance(leaf, str):
-        return leaf.encode("utf-8", "surrogatepass")
+        return leaf.encode()
     if not is_base64(leaf):
         raise invalid(f"JSON Value: {shown(leaf)} not formatted correctly for base64 data")
     text = leaf["b64"].rstrip("=")

@@ -139,6 +139,8 @@ def test_a_truth_value_is_no_number() -> None:
         ("  \n", "document is empty"),
         ("{", "JSON Parse error"),
         ("[1]", "Is not object"),
+        ('{"instances": ["\\ud800"]}', "surrogate pair in string is invalid"),
+        ('{"instances": ["\\udc00"]}', "surrogate pair in string is invalid"),
         ('{"signature_name": 5, "instances": [1]}', "must be a string value"),
         ('{"instances": [1], "inputs": [1]}', "Not formatted correctly"),
         ('{"instances": 5}', "Expecting 'instances' to be an list/array"),
