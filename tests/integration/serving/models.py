@@ -112,3 +112,11 @@ def tf1_half_plus_two(folder: Path) -> None:
         builder = v1.saved_model.Builder(str(folder))
         builder.add_meta_graph_and_variables(session, ["serve"], {"serving_default": signature})
         builder.save()
+
+
+def keras_lstm(folder: Path) -> None:
+    """A recurrent network with an untrained head, exported by Keras."""
+    layers = tf.keras.layers
+    tf.keras.utils.set_random_seed(1)
+    model = tf.keras.Sequential([layers.Input((5, 3)), layers.LSTM(4), layers.Dense(2)])
+    model.export(str(folder), verbose=False)

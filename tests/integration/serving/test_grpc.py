@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import grpc
 import numpy as np
 import pytest
@@ -117,6 +119,13 @@ def test_a_large_message(server: ModelServer) -> None:
 def test_a_model_of_tensorflow_1_takes_shapes_its_signature_does_not_name(server: ModelServer) -> None:
     assert list(server.predict("tf1", x=[2.0, 3.0]).outputs["y"].float_val) == [3.0, 3.5]
     assert list(server.predict("tf1", x=[[2.0], [3.0]]).outputs["y"].float_val) == [3.0, 3.5]
+
+
+def test_a_recurrent_network_answers_what_it_does_when_loaded_here(server: ModelServer, made: Path) -> None:
+    series = np.random.default_rng(1).normal(size=(7, 5, 3)).astype(np.float32)
+    (output,) = server.predict("keras", keras_tensor=series).outputs.values()
+    loaded = tf.saved_model.load(str(made / "keras" / "1"))
+    np.testing.assert_allclose(tf.make_ndarray(output), loaded.serve(series), rtol=1e-5)
 
 
 def test_what_is_wrong_with_a_request(server: ModelServer) -> None:
