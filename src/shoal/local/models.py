@@ -18,9 +18,8 @@ class ExportedModel:
     version: int
 
     def serving_command(self, name: str) -> str:
-        """How to serve it with TensorFlow Serving, REST on port 8501."""
-        volume = shlex.quote(f"{self.base_path}:/models/{name}")
-        return f"docker run --rm -p 8501:8501 -v {volume} -e MODEL_NAME={name} tensorflow/serving"
+        """How to serve it on this machine, REST on port 8501."""
+        return f"shoal serve {shlex.quote(str(self.base_path))} --name {name}"
 
 
 def exported_models(volumes: Path) -> list[ExportedModel]:

@@ -1,0 +1,232 @@
+"""`shoal serve` and `shoal publish`: a model server on this machine, and new versions for it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from shoal.cli.terminal import Exit, refuse, say
+
+if TYPE_CHECKING:
+    from shoal.serving.model_config import ModelConfig
+
+NOT_YET = ("enable_batching", "batching_parameters_file", "ssl_config_file", "grpc_socket_path", "platform_config_file")
+"""Flags of TensorFlow Serving's that change what is served, and that are not there yet."""
+
+NO_EFFECT = (
+    "flush_filesystem_caches",
+    "enable_model_warmup",
+    "num_unload_threads",
+    "rest_api_timeout_in_ms",
+    "monitoring_config_file",
+    "enable_grpc_healthcheck_service",
+    "enable_signature_method_name_check",
+    "tensorflow_session_parallelism",
+    "tensorflow_intra_op_parallelism",
+    "tensorflow_inter_op_parallelism",
+    "per_process_gpu_memory_fraction",
+    "remove_unused_fields_from_bundle_metagraph",
+    "enable_profiler",
+)
+"""Flags of TensorFlow Serving's that a start script may carry over, and that say nothing here."""
+
+
+ANOTHER_PORT = "choose another port with --port or --rest-port; 0 is none"
+
+
+class ServingCommand(TyperCommand):
+    """A command whose flags may be spelt as TensorFlow Serving's: `--model_name=x`, `--enable_batching=true`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        switches = {name for param in self.params if getattr(param, "is_flag", False) for name in param.opts}
+        return super().parse_args(ctx, list(filter(None, (_respelt(arg, switches) for arg in args))))
+
+
+def _respelt(arg: str, switches: set[str]) -> str:
+    flag, has_value, value = arg.partition("=")
+    if not flag.startswith("--"):
+        return arg
+    plain = flag.removeprefix("--")
+    if plain in NOT_YET and value.lower() not in ("false", "0"):
+        refuse(f"{flag}: not built yet", "docs/serving.md says what there is")
+    if plain in NOT_YET or plain in NO_EFFECT:
+        if plain in NO_EFFECT:
+            say(f"{flag} has no effect here")
+        return ""
+    flag = flag.replace("_", "-")
+    if has_value and flag in switches:
+        match value.lower():
+            case "true" | "1":
+                return flag
+            case "false" | "0":
+                return ""
+            case _:
+                refuse(f"{flag}: expected true or false, found {value}")
+    return f"{flag}={value}" if has_value else flag
+
+
+def register(app: typer.Typer) -> None:
+    app.command(cls=ServingCommand)(serve)
+    app.command()(publish)
+
+
+def serve(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[PATH]", help="The model's base path, with a folder for each version.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", "--model-name", help="By default the last part of the path.")
+    ] = None,
+    base_path: Annotated[Path | None, typer.Option("--model-base-path", hidden=True)] = None,
+    config_file: Annotated[
+        Path | None, typer.Option("--model-config-file", help="Serve the models of this ModelServerConfig instead.")
+    ] = None,
+    config_poll: Annotated[
+        float,
+        typer.Option("--model-config-file-poll-wait-seconds", min=0, help="Read that file again so often. 0: never."),
+    ] = 0,
+    host: Annotated[str, typer.Option(help="Listen here. 0.0.0.0: for other machines too.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of gRPC. 0: none.")] = 8500,
+    rest_port: Annotated[
+        int, typer.Option("--rest-port", "--rest-api-port", min=0, max=65535, help="Of REST. 0: none.")
+    ] = 8501,
+    poll: Annotated[
+        float,
+        typer.Option(
+            "--poll-seconds",
+            "--file-system-poll-wait-seconds",
+            min=0,
+            help="Look for new versions so often. 0: at the start only.",
+        ),
+    ] = 1,
+    retries: Annotated[
+        int, typer.Option("--max-num-load-retries", min=0, help="Further tries to load a version that failed.")
+    ] = 5,
+    retry_micros: Annotated[
+        int, typer.Option("--load-retry-interval-micros", help="Between those tries, in microseconds.")
+    ] = 60_000_000,
+    load_threads: Annotated[int, typer.Option("--num-load-threads", min=0, help="Versions loaded at a time.")] = 4,
+    grpc_threads: Annotated[
+        int | None, typer.Option("--grpc-max-threads", min=1, help="Requests at a time. Default: 4 a processor.")
+    ] = None,
+    rest_threads: Annotated[
+        int | None, typer.Option("--rest-api-num-threads", min=1, help="Requests at a time. Default: 4 a processor.")
+    ] = None,
+    cors: Annotated[
+        bool, typer.Option("--rest-api-enable-cors-support", help="Let web pages of any origin ask.")
+    ] = False,
+    any_label: Annotated[
+        bool,
+        typer.Option(
+            "--allow-version-labels-for-unavailable-models",
+            help="New labels may name versions that are not loaded yet.",
+        ),
+    ] = False,
+    as_content: Annotated[
+        bool,
+        typer.Option(
+            "--enable-serialization-as-tensor-content", help="Answer gRPC with tensor_content: faster to read."
+        ),
+    ] = False,
+    grace: Annotated[float, typer.Option(min=0, help="Seconds that requests under way get at the end.")] = 10,
+) -> None:
+    """Serve SavedModels over gRPC and REST, as TensorFlow Serving does. Its own flags are understood too.
+
+    Ctrl-C and SIGTERM end it when the requests under way have been answered.
+    """
+    _need_serving()
+    models, config_file = _models(path or base_path, name, config_file)
+    if not port and not rest_port:
+        refuse("both --port and --rest-port are 0: nobody could ask")
+    from shoal.serving.listening import ListenError, check
+
+    try:
+        for each in filter(None, (port, rest_port)):
+            check(host, each)
+    except ListenError as fault:
+        refuse(str(fault), ANOTHER_PORT)
+    say("importing TensorFlow")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else it tells of every processor feature
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    from shoal.serving.catalog import LoadSettings
+    from shoal.serving.rest_api import RestSettings
+    from shoal.serving.serve import ServerSettings
+    from shoal.serving.serve import serve as run
+
+    loading = LoadSettings(poll, retries, max(0.0, retry_micros / 1e6), load_threads or 1)
+    defaults = ServerSettings(models)
+    settings = ServerSettings(
+        models,
+        host=host,
+        grpc_port=port or None,
+        rest_port=rest_port or None,
+        loading=loading,
+        rest=RestSettings(rest_threads or defaults.rest.threads, cors),
+        grpc_threads=grpc_threads or defaults.grpc_threads,
+        as_content=as_content,
+        any_label=any_label,
+        config_file=config_file,
+        config_poll_seconds=config_poll,
+        grace=grace,
+    )
+    try:
+        signal = run(settings)
+    except ListenError as fault:
+        refuse(str(fault), ANOTHER_PORT)
+    raise SystemExit(Exit.INTERRUPTED if signal == 2 else Exit.OK)
+
+
+def publish(
+    source: Annotated[Path, typer.Argument(metavar="SAVED_MODEL", help="The folder with saved_model.pb.")],
+    base_path: Annotated[Path, typer.Argument(metavar="BASE_PATH", help="Where the model's versions are.")],
+    version: Annotated[int | None, typer.Option(min=0, help="By default one more than the highest there.")] = None,
+) -> None:
+    """Put a SavedModel where a model server finds it: as a whole, under the next version. Prints the new path."""
+    from shoal.serving.publish import PublishError
+    from shoal.serving.publish import publish as put
+
+    try:
+        print(put(source, base_path, version))
+    except PublishError as fault:
+        refuse(str(fault), fault.hint)
+
+
+def _models(path: Path | None, name: str | None, config_file: Path | None) -> tuple[list[ModelConfig], Path | None]:
+    from shoal.serving import model_config
+    from shoal.serving.folders import is_version_folder
+    from shoal.serving.status import ServingError
+
+    if config_file is not None:
+        if path is not None:
+            refuse("a path and --model-config-file: name one of them")
+        try:
+            return model_config.read(config_file), config_file
+        except ServingError as fault:
+            refuse(fault.message)
+    if path is None:
+        refuse("which model?", "shoal serve PATH --name NAME, or --model_config_file=FILE")
+    if not path.is_dir():
+        refuse(f"{path}: no such folder", "name the folder that has a folder for each version in it")
+    if is_version_folder(path):
+        refuse(
+            f"{path} is a SavedModel itself, and a folder of versions is wanted",
+            f"serve {path.parent} if that is one, or: shoal publish {path} BASE_PATH",
+        )
+    return [model_config.ModelConfig(name or path.resolve().name, path.resolve())], None
+
+
+def _need_serving() -> None:
+    needed = ("tensorflow", "tensorflow_serving", "grpc_health", "grpc_reflection", "starlette", "uvicorn", "orjson")
+    missing = [module for module in needed if find_spec(module) is None]
+    if missing:
+        refuse(
+            f"a model server needs {', '.join(missing)}, which this Python has not: {sys.executable}",
+            'pip install "shoal[serving]", and TensorFlow as docs/installing.md says',
+        )

@@ -1,0 +1,120 @@
+"""A loaded version of a SavedModel: signatures to look at, and a graph that numpy arrays go through.
+
+The graph runs in a session, as in TensorFlow Serving: one way in for TF1 and TF2 models, with lookup tables and assets
+initialised by the model's own initialisers. A call through the session's callable was ten times as fast as the
+`tf.function` of the same signature (docs/serving-parity.md), and gives the interpreter free while it runs. It takes
+arrays as they are, so types are checked here before each call: an array of another byte order would be read wrongly.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2, meta_graph_pb2
+
+from shoal.serving import dtypes, tensor_proto
+from shoal.serving.status import Code, ServingError, invalid
+
+DEFAULT_SIGNATURE = "serving_default"
+TAGS = ("serve",)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An input or output of a signature: its name in the graph, and its type. None: one that cannot be sent."""
+
+    name: str
+    dtype: np.dtype | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A function of the model. `defaults` are inputs that a request may leave out."""
+
+    inputs: Mapping[str, Tensor]
+    outputs: Mapping[str, Tensor]
+    defaults: Mapping[str, np.ndarray]
+    definition: meta_graph_pb2.SignatureDef
+
+
+class Model:
+    """Loads the SavedModel in `folder`. Raises ServingError, and whatever a broken model makes TensorFlow raise;
+    `explain` puts that into words."""
+
+    def __init__(self, folder: Path, tags: Sequence[str] = TAGS) -> None:
+        graph = tf.Graph()
+        self._session = tf.compat.v1.Session(graph=graph)
+        with graph.as_default():
+            meta = tf.compat.v1.saved_model.loader.load(self._session, list(tags), str(folder))
+        self.signatures = {name: _signature(definition) for name, definition in meta.signature_def.items()}
+        self._callables: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
+        self._lock = threading.Lock()
+
+    def run(self, feeds: Mapping[str, np.ndarray], fetches: Sequence[str]) -> list[np.ndarray]:
+        """The values of the tensors `fetches`, given those in `feeds`, both by their names in the graph. The types must
+        be those of the graph. Raises ServingError."""
+        names = tuple(sorted(feeds))
+        call = self._callable(names, tuple(fetches))
+        try:
+            values = call(*(np.ascontiguousarray(feeds[name]) if feeds[name].ndim else feeds[name] for name in names))
+        except tf.errors.OpError as fault:
+            raise explain(fault) from None
+        return [np.asarray(value, dtypes.STRING if isinstance(value, bytes) else None) for value in values]
+
+    def close(self) -> None:
+        """Give up the model's memory. Nothing may run any more."""
+        self._callables.clear()
+        self._session.close()
+
+    def _callable(self, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> Any:
+        with self._lock:
+            if (feeds, fetches) not in self._callables:
+                options = config_pb2.CallableOptions(feed=feeds, fetch=fetches)
+                self._callables[feeds, fetches] = self._session._make_callable_from_options(options)
+            return self._callables[feeds, fetches]
+
+
+def check_types(signature: Signature, inputs: Mapping[str, np.ndarray]) -> None:
+    """Raise ServingError for an input whose type is not the signature's. Shapes are left to the graph, which takes some
+    that the signature does not name, as in TensorFlow Serving."""
+    for index, name in enumerate(sorted(inputs)):
+        expected, found = signature.inputs[name].dtype, inputs[name].dtype
+        if expected != found or not found.isnative:
+            wanted = dtypes.name(expected) if expected else "a type that cannot be sent"
+            raise invalid(f"Expects arg[{index}] to be {wanted} but {dtypes.name(found)} is provided (input: {name})")
+
+
+def explain(fault: Exception) -> ServingError:
+    """What TensorFlow raised, as an error with a code."""
+    match fault:
+        case ServingError():
+            return fault
+        case tf.errors.OpError():
+            return ServingError(Code(fault.error_code), fault.message)
+        case FileNotFoundError():
+            return ServingError(Code.NOT_FOUND, str(fault))
+        case OSError() if "does not exist" in str(fault):
+            return ServingError(Code.NOT_FOUND, str(fault))
+        case OSError():
+            return ServingError(Code.DATA_LOSS, str(fault))
+        case _:
+            return ServingError(Code.INTERNAL, f"{type(fault).__name__}: {fault}")
+
+
+def _signature(definition: meta_graph_pb2.SignatureDef) -> Signature:
+    return Signature(
+        inputs={name: _tensor(info) for name, info in definition.inputs.items()},
+        outputs={name: _tensor(info) for name, info in definition.outputs.items()},
+        defaults={name: tensor_proto.to_array(value, name) for name, value in definition.defaults.items()},
+        definition=definition,
+    )
+
+
+def _tensor(info: meta_graph_pb2.TensorInfo) -> Tensor:
+    return Tensor(info.name, dtypes.from_number(info.dtype))

@@ -1,0 +1,217 @@
+"""Models that come, change and go while the server runs."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from tensorflow_serving.apis import model_management_pb2
+
+from shoal.serving.versions import SETTLE_SECONDS
+from tests.integration.harness import Shoal
+from tests.integration.serving import models
+from tests.integration.serving.server import RPC_SECONDS, ModelServer
+
+POLL = "--file_system_poll_wait_seconds=0.1"
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SavedModels to copy: `2.0` and `3.0` add so much, `many` can be told to wait."""
+    folder = tmp_path_factory.mktemp("versions")
+    models.half_plus(2.0, folder / "2.0")
+    models.half_plus(3.0, folder / "3.0")
+    models.many(folder / "many")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    """A server that begins with no model; each test configures its own."""
+    folder = tmp_path_factory.mktemp("running")
+    (folder / "models.config").touch()
+    config = f"--model_config_file={folder / 'models.config'}"
+    server = ModelServer(
+        folder / "log", config, POLL, "--max_num_load_retries=1", "--load_retry_interval_micros=100000"
+    )
+    yield server.until_listening()
+    server.close()
+
+
+def configure(server: ModelServer, *entries: str) -> None:
+    from google.protobuf import text_format
+
+    request = model_management_pb2.ReloadConfigRequest()
+    configs = " ".join(f"config {{ {entry} }}" for entry in entries)
+    text_format.Parse(f"model_config_list {{ {configs} }}", request.config)
+    server.models.HandleReloadConfigRequest(request, RPC_SECONDS)
+
+
+def entry(path: Path, more: str = "", name: str = "m") -> str:
+    return f'name: "{name}" base_path: "{path}" model_platform: "tensorflow" {more}'
+
+
+def specific(*numbers: int) -> str:
+    return f"model_version_policy {{ specific {{ {' '.join(f'versions: {n}' for n in numbers)} }} }}"
+
+
+def value(server: ModelServer, version: int | None = None, label: str = "", name: str = "m") -> float:
+    where = f"/versions/{version}" if version is not None else f"/labels/{label}" if label else ""
+    status, answer = server.rest(f"/v1/models/{name}{where}:predict", {"instances": [0.0]})
+    assert status == 200, answer
+    found: float = answer["predictions"][0]
+    return found
+
+
+def test_the_newest_version_takes_over_and_no_request_fails_meanwhile(
+    running: ModelServer, versions: Path, tmp_path: Path, shoal: Shoal
+) -> None:
+    base = tmp_path / "base"
+    shutil.copytree(versions / "2.0", base / "1")
+    configure(running, entry(base))
+    assert value(running) == 2.0
+    done = threading.Event()
+    failed: list[object] = []
+
+    def ask() -> None:
+        while not done.is_set():
+            status, answer = running.rest("/v1/models/m:predict", {"instances": [0.0]})
+            if status != 200:
+                failed.append(answer)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        published = shoal("publish", str(versions / "3.0"), str(base))
+        assert published.stdout.strip() == str(base / "2")
+        running.until(lambda: value(running) == 3.0, "the new version to answer")
+        running.until_states("m", {1: "END", 2: "AVAILABLE"})
+    finally:
+        done.set()
+        asking.join()
+    assert not failed
+
+
+def test_a_version_that_is_gone_gives_way_to_the_one_before(
+    running: ModelServer, versions: Path, tmp_path: Path
+) -> None:
+    for number, made in (("1", "2.0"), ("2", "3.0")):
+        shutil.copytree(versions / made, tmp_path / number)
+    configure(running, entry(tmp_path))
+    assert value(running) == 3.0
+    shutil.rmtree(tmp_path / "2")
+    running.until(lambda: value(running) == 2.0, "version 1 to answer")
+
+
+def test_a_folder_that_is_being_copied_is_not_served(running: ModelServer, versions: Path, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    shutil.copytree(versions / "2.0", base / "1")
+    configure(running, entry(base))
+    half = base / "2"
+    half.mkdir()
+    shutil.copytree(versions / "3.0", base / ".hidden")
+    shutil.copy(versions / "3.0" / "saved_model.pb", half)
+    for again in range(20):  # ten looks of the server's
+        wrote = time.monotonic()
+        (half / f"part{again}").write_text("more is coming")
+        time.sleep(0.05)
+        states = running.states("m")
+        assert states == {1: "AVAILABLE"} or time.monotonic() - wrote > SETTLE_SECONDS / 2
+    shutil.copytree(versions / "3.0", half, dirs_exist_ok=True)
+    running.until(lambda: value(running) == 3.0, "the whole version to answer")
+
+
+def test_a_version_that_cannot_be_loaded_leaves_the_old_one_and_the_other_models_alone(
+    running: ModelServer, versions: Path, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    shutil.copytree(versions / "2.0", good / "1")
+    (bad / "1").mkdir(parents=True)
+    (bad / "1" / "saved_model.pb").write_bytes(b"no model")
+    with pytest.raises(grpc.RpcError) as fault:
+        configure(running, entry(bad, name="bad"), entry(good, name="good"))
+    assert "bad" in fault.value.details()
+    assert value(running, name="good") == 2.0
+    running.until_states("bad", {1: "END"})
+    _, answer = running.rest("/v1/models/bad")
+    assert answer["model_version_status"][0]["status"]["error_code"] != "OK"
+    assert answer["model_version_status"][0]["status"]["error_message"]
+    assert running.http.get("/readyz").status_code == 200
+    shutil.copytree(versions / "3.0", good / "2")
+    (good / "2" / "saved_model.pb").write_bytes(b"no model")
+    running.until_states("good", {1: "AVAILABLE", 2: "END"})
+    assert value(running, name="good") == 2.0
+    shutil.copy(versions / "3.0" / "saved_model.pb", good / "2")
+    running.until(lambda: value(running, name="good") == 3.0, "the mended version to answer")
+
+
+def test_versions_by_policy_and_labels(running: ModelServer, versions: Path, tmp_path: Path) -> None:
+    for number, made in (("1", "2.0"), ("2", "3.0"), ("3", "2.0")):
+        shutil.copytree(versions / made, tmp_path / number)
+    configure(running, entry(tmp_path, specific(1, 2)))
+    running.until_states("m", {1: "AVAILABLE", 2: "AVAILABLE"})
+    labels = 'version_labels { key: "stable" value: 1 } version_labels { key: "canary" value: 2 }'
+    configure(running, entry(tmp_path, specific(1, 2) + labels))
+    assert (value(running, label="stable"), value(running, label="canary")) == (2.0, 3.0)
+    assert (value(running, 1), value(running)) == (2.0, 3.0)
+    with pytest.raises(grpc.RpcError) as fault:
+        configure(running, entry(tmp_path, specific(1, 2) + 'version_labels { key: "stable" value: 3 }'))
+    assert fault.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    said = "Request to assign label to version 3 of model m, which is not currently available for inference"
+    assert fault.value.details() == said
+    assert value(running, label="stable") == 2.0
+    configure(running, entry(tmp_path, "model_version_policy { all {} }"))
+    running.until_states("m", dict.fromkeys((1, 2, 3), "AVAILABLE"))
+
+
+def test_a_model_that_is_not_in_the_configuration_any_more_is_gone(
+    running: ModelServer, versions: Path, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(versions / "2.0", tmp_path / name / "1")
+    configure(running, entry(tmp_path / "a", name="a"), entry(tmp_path / "b", name="b"))
+    configure(running, entry(tmp_path / "b", name="b"))
+    assert running.rest("/v1/models/a:predict", {"instances": [0.0]})[0] == 404
+    assert value(running, name="b") == 2.0
+
+
+def test_a_configuration_that_cannot_be_used_changes_nothing(
+    running: ModelServer, versions: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(versions / "2.0", tmp_path / "1")
+    configure(running, entry(tmp_path))
+    with pytest.raises(grpc.RpcError) as fault:
+        configure(running, entry(tmp_path), entry(tmp_path))
+    assert fault.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert fault.value.details() == "Illegal to list model m multiple times in config list"
+    with pytest.raises(grpc.RpcError) as fault:
+        running.models.HandleReloadConfigRequest(model_management_pb2.ReloadConfigRequest(), RPC_SECONDS)
+    assert fault.value.details().startswith("ServerModelConfig type not supported by HandleReloadConfigRequest.")
+    assert value(running) == 2.0
+
+
+def test_a_request_ends_on_the_version_that_it_began_with(running: ModelServer, versions: Path, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    shutil.copytree(versions / "many", base / "1")
+    configure(running, entry(base))
+    answers: list[float] = []
+
+    def ask() -> None:
+        response = running.predict("m", signature_name="wait", file=str(tmp_path / "go"))
+        answers.append(response.model_spec.version.value)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    running.until(lambda: running.metric("shoal_serving_requests_in_progress"), "the request to be under way")
+    shutil.copytree(versions / "many", base / "2")
+    running.until_states("m", {1: "UNLOADING", 2: "AVAILABLE"})
+    assert not answers
+    (tmp_path / "go").touch()
+    asking.join()
+    assert answers == [1]
+    running.until_states("m", {1: "END", 2: "AVAILABLE"})
