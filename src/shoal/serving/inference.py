@@ -47,10 +47,18 @@ class Inference:
     ) -> tuple[model_pb2.ModelSpec, dict[str, np.ndarray]]:
         """The outputs by name, and who answered."""
         with self.model(spec) as (version, model):
-            outputs = self._timed(
-                spec.name, "Predict", lambda: predict(model, spec.signature_name, inputs, output_filter)
-            )
-            return _answered(spec, version), outputs
+            return _answered(spec, version), self.run(version, model, spec.signature_name, inputs, output_filter)
+
+    def run(
+        self,
+        version: Version,
+        model: Model,
+        signature: str,
+        inputs: Mapping[str, np.ndarray],
+        output_filter: Sequence[str] = (),
+    ) -> dict[str, np.ndarray]:
+        """The outputs by name, of a version that the caller keeps loaded."""
+        return self._timed(version.model_name, "Predict", lambda: predict(model, signature, inputs, output_filter))
 
     def classify(
         self, spec: model_pb2.ModelSpec, given: input_pb2.Input

@@ -11,6 +11,7 @@ import threading
 import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -28,9 +29,10 @@ from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2
 
 from shoal.serving import examples, json_tensor, metrics
+from shoal.serving.catalog import Version
 from shoal.serving.inference import SIGNATURE_DEF, Inference
 from shoal.serving.listening import listen
-from shoal.serving.model import DEFAULT_SIGNATURE
+from shoal.serving.model import DEFAULT_SIGNATURE, Model
 from shoal.serving.status import Code, ServingError, invalid
 
 _WHO = r"/v1/models{name}(?:(?:/versions/(?P<version>\d+))|(?:/labels/(?P<label>[^/:]+)))?"
@@ -146,26 +148,20 @@ class RestApi:
         return bytes(body)
 
     def _predict(self, spec: model_pb2.ModelSpec, body: bytes) -> bytes:
-        def inputs_of(signature: str) -> Mapping[str, np.dtype]:
-            return self._inputs(spec, signature or DEFAULT_SIGNATURE)
-
         def answer() -> bytes:
-            asked = json_tensor.read_predict(body, inputs_of)
-            spec.signature_name = asked.signature
-            _, outputs = self._inference.predict(spec, asked.inputs)
+            with ExitStack() as held:
+                answering: list[tuple[Version, Model]] = []
+
+                def inputs_of(signature: str) -> Mapping[str, np.dtype]:
+                    """Of the version that then answers: the next one may take other types."""
+                    answering.append(held.enter_context(self._inference.model(spec)))
+                    return _inputs(answering[0][1], signature or DEFAULT_SIGNATURE)
+
+                asked = json_tensor.read_predict(body, inputs_of)
+                outputs = self._inference.run(*answering[0], asked.signature, asked.inputs)
             return json_tensor.write_predict(outputs, asked.by_row)
 
         return self._inference.counted(spec.name, "predict", "REST", answer)
-
-    def _inputs(self, spec: model_pb2.ModelSpec, signature: str) -> Mapping[str, np.dtype]:
-        with self._inference.model(spec) as (_, model):
-            if signature not in model.signatures:
-                raise invalid(f'Serving signature name: "{signature}" not found in signature def')
-            inputs = model.signatures[signature].inputs
-            for name, tensor in inputs.items():
-                if tensor.dtype is None:
-                    raise ServingError(Code.UNIMPLEMENTED, f"input {name} has a type that JSON has no form for")
-            return {name: tensor.dtype for name, tensor in inputs.items() if tensor.dtype is not None}
 
     def _classify(self, spec: model_pb2.ModelSpec, body: bytes) -> bytes:
         def answer() -> bytes:
@@ -253,6 +249,16 @@ class _EveryMethod:
     async def __call__(self, scope, receive, send) -> None:  # type: ignore[no-untyped-def]
         response = await self._answer(Request(scope, receive))  # type: ignore[misc]
         await response(scope, receive, send)
+
+
+def _inputs(model: Model, signature: str) -> Mapping[str, np.dtype]:
+    if signature not in model.signatures:
+        raise invalid(f'Serving signature name: "{signature}" not found in signature def')
+    inputs = model.signatures[signature].inputs
+    for name, tensor in inputs.items():
+        if tensor.dtype is None:
+            raise ServingError(Code.UNIMPLEMENTED, f"input {name} has a type that JSON has no form for")
+    return {name: tensor.dtype for name, tensor in inputs.items() if tensor.dtype is not None}
 
 
 def _fields(message: Message) -> dict[str, object]:

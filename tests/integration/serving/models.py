@@ -50,6 +50,13 @@ def half_plus(addend: float, folder: Path) -> None:
     tf.saved_model.save(model, str(folder), signatures=signatures)
 
 
+def plus_one(dtype: tf.DType, folder: Path) -> None:
+    """A model that takes one type of number alone."""
+    model = tf.Module()
+    model.predict = tf.function(lambda x: {"y": x + tf.ones([], dtype)}, [tf.TensorSpec([None], dtype, name="x")])
+    tf.saved_model.save(model, str(folder), signatures=model.predict)
+
+
 class Many(tf.Module):
     """Other signatures: strings, a lookup table, several inputs and outputs, each type, and one that waits."""
 

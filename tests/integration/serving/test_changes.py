@@ -10,6 +10,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+import tensorflow as tf
 from tensorflow_serving.apis import model_management_pb2
 
 from shoal.serving.versions import SETTLE_SECONDS
@@ -94,6 +95,34 @@ def test_the_newest_version_takes_over_and_no_request_fails_meanwhile(
     finally:
         done.set()
         asking.join()
+    assert not failed
+
+
+def test_a_request_is_answered_by_the_version_that_it_was_read_for(running: ModelServer, tmp_path: Path) -> None:
+    """Of two versions that take different types, none is given what was read for the other."""
+    models.plus_one(tf.float32, tmp_path / "1")
+    models.plus_one(tf.int32, tmp_path / "2")
+    configure(running, entry(tmp_path, specific(1)))
+    done = threading.Event()
+    failed: list[object] = []
+
+    def ask() -> None:
+        while not done.is_set():
+            status, answer = running.rest("/v1/models/m:predict", {"instances": [1] * 2000})
+            if status != 200:
+                failed.append(answer)
+
+    asking = [threading.Thread(target=ask) for _ in range(4)]
+    for each in asking:
+        each.start()
+    try:
+        for number in (2, 1) * 10:
+            configure(running, entry(tmp_path, specific(number)))
+            running.until_states("m", {number: "AVAILABLE", 3 - number: "END"})
+    finally:
+        done.set()
+        for each in asking:
+            each.join()
     assert not failed
 
 
