@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="checkpoints and the model go here")
     parser.add_argument("--steps", type=int, default=600, help="steps of all workers together")
     parser.add_argument("--batch-size", type=int, default=50)
-    parser.add_argument("--learning-rate", type=float, default=0.1)
+    parser.add_argument("--learning-rate", type=float, default=0.2)
     parser.add_argument("--sync", action="store_true", help="apply the gradients of all workers together")
     chosen = parser.parse_args()
     shoal.tf.serve()  # parameter servers stay in here
