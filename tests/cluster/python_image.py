@@ -22,7 +22,6 @@ from tests.cluster.programs import tool
 
 # Debian 12, whatever the machine runs: its Python is one that TensorFlow has wheels for.
 SUITE, PYTHON = "bookworm", "3.11"
-MIRROR = "http://deb.debian.org/debian"
 SITE_PACKAGES = f"usr/local/lib/python{PYTHON}/dist-packages"
 INCLUDE = ("python3", "ca-certificates")
 NOT_NEEDED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "var/log")
@@ -66,10 +65,12 @@ def _system_layer(include: Sequence[str]) -> Path:
 def _debootstrap(root: Path, include: Sequence[str]) -> None:
     print(f"making Debian {SUITE} with {', '.join(include)}, once …", file=sys.stderr)
     options = ["--variant=minbase", f"--include={','.join(include)}"]
-    command = [tool("debootstrap", "debootstrap"), *options, SUITE, str(root), MIRROR]
+    command = [tool("debootstrap", "debootstrap"), *options, SUITE, str(root)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise ClusterError(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}", f"can this machine reach {MIRROR}?")
+        raise ClusterError(
+            f"{' '.join(command)} failed:\n{done.stdout[-2000:]}", "can this machine reach Debian's packages?"
+        )
     for each in NOT_NEEDED:
         shutil.rmtree(root / each)
     # debootstrap unpacks device files, which a layer must not have.
