@@ -23,9 +23,8 @@ NOTES = """\
   which needs one for each.
 * **Bare client.** `peers/bare`: Go's standard library, the cheapest client that there is for the cores that it shares
   with the server. It creates; the operator applies Services, which costs the server more.
-* **Recovery.** Each pod that is lost spends a retry of its job, and each retry doubles the pause before the next start,
-  up to five minutes; so many pods that are lost at once wait as for a job that fails over and over. What the row shows
-  is that pause (`shoal.training.retry_budget`), not how fast the operator is.
+* **Recovery.** Each pod that is lost spends a retry of its job; those that are lost together wait as one
+  (`shoal.training.retry_budget`).
 * **CPU.** A quarter of the operator's own time, by cProfile, goes into the HTTP client's pool, which looks at each idle
   connection twice for each request (httpcore2).
 * **Kubeflow's operator** runs without its webhook, as Shoal has none here. Its writes include its events.
