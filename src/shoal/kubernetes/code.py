@@ -13,21 +13,36 @@ from typing import Any
 
 from shoal.kubernetes.cluster_config import Object
 from shoal.resources import CodeSpec, GitSource, TFJob
-from shoal.resources.code import ARCHIVE_KEY, ARCHIVE_NAME, CODE_NAME, CODE_PATH
+from shoal.resources.code import ARCHIVE_KEY, ARCHIVE_NAME, CODE_NAME, CODE_PATH, SECRET_NAME
 
 GIT_IMAGE = "alpine/git:v2.49.1"
 PACKED_PATH = "/shoal/archive"
 
+SECRET_PATH = "/shoal/code-secret"
+
 FETCH = """\
 set -e
 export GIT_DIR="$3/.git" GIT_WORK_TREE="$3" GIT_TERMINAL_PROMPT=0
+if [ -n "$5" ]; then
+  if [ ! -r "$5/password" ]; then
+    echo "the Secret has no key password; it is of type kubernetes.io/basic-auth" >&2
+    exit 1
+  fi
+  export SECRET="$5" GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="credential.$1.helper"
+  export GIT_CONFIG_VALUE_0='!told() {
+    if [ "$1" != get ]; then return; fi
+    echo "username=$(cat "$SECRET/username" 2>/dev/null || echo git)"
+    echo "password=$(cat "$SECRET/password")"
+  }; told'
+fi
 git init --quiet
 git fetch --quiet --depth 1 -- "$1" "$2"
 git checkout --quiet --force FETCH_HEAD
 if [ ! -d "$4" ]; then echo "there is no folder ${4#"$3"/} at $2 of $1" >&2; exit 1; fi
 """
-"""URL, revision, folder, and the folder within it that replicas start in. With GIT_DIR named, git does not ask who owns
-the folder: the volume is root's, whoever fetches."""
+"""URL, revision, folder, the folder within it that replicas start in, and a folder with username and password or "".
+With GIT_DIR named, git does not ask who owns the folder: the volume is root's, whoever fetches. The password goes to
+the URL alone, not to where its server may send git, and is nowhere in the folder that replicas see."""
 
 
 def add_code(job: TFJob, spec: Object, container: Object) -> None:
@@ -39,6 +54,9 @@ def add_code(job: TFJob, spec: Object, container: Object) -> None:
     mounts: list[Object] = [{"name": CODE_NAME, "mountPath": CODE_PATH}]
     if code.git:
         fetching = _git(code, code.git)
+        if code.git.secret_name:
+            volumes.append({"name": SECRET_NAME, "secret": {"secretName": code.git.secret_name}})
+            mounts.append({"name": SECRET_NAME, "mountPath": SECRET_PATH, "readOnly": True})
     else:
         source, archive, digest = _archive(code)
         volumes.append({"name": ARCHIVE_NAME, **source})
@@ -65,7 +83,8 @@ def program(name: str) -> str:
 
 
 def _git(code: CodeSpec, git: GitSource) -> Object:
-    command = ["sh", "-c", FETCH, "sh", git.url, git.revision, CODE_PATH, code.folder]
+    secret = SECRET_PATH if git.secret_name else ""
+    command = ["sh", "-c", FETCH, "sh", git.url, git.revision, CODE_PATH, code.folder, secret]
     return {"image": git.image or GIT_IMAGE, "command": command}
 
 

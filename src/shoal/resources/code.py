@@ -22,6 +22,9 @@ CODE_NAME = "shoal-code"
 ARCHIVE_NAME = "shoal-code-archive"
 """The volume that an archive comes in."""
 
+SECRET_NAME = "shoal-code-secret"
+"""The volume with the repository's password."""
+
 ARCHIVE_KEY = "code.tar.gz"
 """The key of a ConfigMap under which the archive stands."""
 
@@ -47,6 +50,11 @@ class GitSource(Model):
     )
     image: NonEmpty | None = Field(
         default=None, description="An image with git and sh that fetches it. Default: alpine/git, at a fixed version."
+    )
+    secret_name: NonEmpty | None = Field(
+        default=None,
+        description="A Secret of type kubernetes.io/basic-auth, for a repository over HTTPS that asks for a password. "
+        "On one machine git's own credentials serve.",
     )
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from shoal.resources.code import ARCHIVE_NAME, CODE_NAME
+from shoal.resources.code import ARCHIVE_NAME, CODE_NAME, SECRET_NAME
 from shoal.resources.place import Finding, Path
 from shoal.resources.pod_rules import check_pod
 from shoal.resources.roles import ReplicaType, Role
@@ -223,7 +223,7 @@ def check_code(job: Manifest) -> Iterator[Finding]:
         Finding((*place, index, "name"), f'"{each["name"]}" is what spec.code adds to the pod', "rename it")
         for place, named in _named_in_pods(job)
         for index, each in enumerate(named)
-        if each.get("name") in (CODE_NAME, ARCHIVE_NAME)
+        if each.get("name") in (CODE_NAME, ARCHIVE_NAME, SECRET_NAME)
     )
 
 

@@ -178,7 +178,10 @@ def _code(draw: st.DrawFn) -> Json:
     match draw(st.sampled_from(["git", "configMap", "claim"])):
         case "git":
             git = {"url": f"https://{draw(WORDS)}", "revision": draw(LABELS)}
-            return {"git": git | draw(st.sampled_from([{}, {"path": "a/b"}, {"image": "example/git"}]))}
+            return {
+                "git": git
+                | draw(st.sampled_from([{}, {"path": "a/b"}, {"image": "example/git"}, {"secretName": "token"}]))
+            }
         case "configMap":
             return {"configMap": archive}
         case _:
