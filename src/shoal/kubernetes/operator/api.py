@@ -21,6 +21,11 @@ FIELD_MANAGER = "shoal"
 """Under this name the server books which fields the operator has set."""
 
 
+WRITES_AT_ONCE = 64
+"""Of all passes together: with 12 a job of 200 replicas took twice as long to create (benchmarks/operator_scale). The
+API server takes a few hundred of everybody's at once, and has those of one user wait in a queue of their own."""
+
+
 class APIError(Exception):
     """The API server refused a request. `code` is the HTTP status, `reason` the server's CamelCase word."""
 

@@ -21,6 +21,7 @@ from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 
 from shoal.kubernetes.operator.api import (
     FIELD_MANAGER,
+    WRITES_AT_ONCE,
     AlreadyExistsError,
     APIError,
     ConflictError,
@@ -50,7 +51,7 @@ SILENCE_SECONDS = 150.0
 BUSY_TRIES = 6
 LONGEST_BUSY_SECONDS = 5.0
 
-CONNECTIONS = httpx2.Limits(max_connections=128, max_keepalive_connections=64)
+CONNECTIONS = httpx2.Limits(max_connections=2 * WRITES_AT_ONCE, max_keepalive_connections=WRITES_AT_ONCE)
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -112,6 +113,7 @@ class Client:
         self._may_write = may_write
         self._wrote = wrote
         self._manager = manager
+        self._writes = asyncio.Semaphore(WRITES_AT_ONCE)
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -247,7 +249,8 @@ class Client:
         content: str = "application/json",
     ) -> bytes:
         params = {"fieldManager": self._manager, **(params or {})} if verb != "delete" else {}
-        return await self._send(method, path, params, body, content, (verb, kind.plural))
+        async with self._writes:  # outside of what a write may take: waiting here is no fault of the server's
+            return await self._send(method, path, params, body, content, (verb, kind.plural))
 
     async def _send(
         self,

@@ -13,7 +13,7 @@ from functools import partial
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import JOB_NAME, REPLICA_TYPE
 from shoal.kubernetes.operator.activity import LogActivity
-from shoal.kubernetes.operator.api import API, NotFoundError
+from shoal.kubernetes.operator.api import API, WRITES_AT_ONCE, NotFoundError
 from shoal.kubernetes.operator.caches import Caches, JobKey
 from shoal.kubernetes.operator.concurrently import concurrently
 from shoal.kubernetes.operator.events import Recorder, listing
@@ -31,9 +31,6 @@ from shoal.kubernetes.operator.wanted import Wanted, WantedJobs, read_status
 from shoal.resources import CleanPodPolicy, JobStatus, ManifestError, Phase, TFJob
 from shoal.resources.tfjob import SHOAL_OPERATOR
 from shoal.training import Create, Decision, Delete, DeleteJob, Observed, Replica, ReplicaState, decide
-
-AT_ONCE = 12
-"""How many requests one pass makes at a time."""
 
 
 class Reconciler:
@@ -138,21 +135,21 @@ class Reconciler:
             return
         phase = decision.status.phase
         if not phase.final and phase is not Phase.SUSPENDED:
-            await concurrently(self._supply.missing(wanted, wanted.before_pods), AT_ONCE)
-            await concurrently(self._supply.missing(wanted, wanted.beside_pods), AT_ONCE)
+            await concurrently(self._supply.missing(wanted, wanted.before_pods), WRITES_AT_ONCE)
+            await concurrently(self._supply.missing(wanted, wanted.beside_pods), WRITES_AT_ONCE)
         creates = [action for action in decision.actions if isinstance(action, Create)]
         deletes = [action for action in decision.actions if isinstance(action, Delete)]
         doomed = [*_doomed(deletes, pods), *_lingering(job, phase, pods)]
         try:
-            await concurrently((partial(self._delete_pod, pod) for pod in doomed), AT_ONCE)
-            await self._pods.create(job, stored, creates, AT_ONCE)
+            await concurrently((partial(self._delete_pod, pod) for pod in doomed), WRITES_AT_ONCE)
+            await self._pods.create(job, stored, creates, WRITES_AT_ONCE)
         finally:
             wanted.writes += len(doomed) + len(creates)
         if doomed:
             named = listing(pod.metadata.name for pod in doomed)
             self._recorder.normal(stored, "SuccessfulDeletePod", f"Deleted {named}")
         if not decision.keep_addresses:
-            await concurrently(self._supply.needless(wanted), AT_ONCE)
+            await concurrently(self._supply.needless(wanted), WRITES_AT_ONCE)
 
     async def _delete_pod(self, pod: Pod) -> None:
         about = pod.metadata
