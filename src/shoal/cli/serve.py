@@ -15,9 +15,10 @@ from typer.core import TyperCommand
 from shoal.cli.terminal import Exit, refuse, say
 
 if TYPE_CHECKING:
+    from shoal.serving.batching_parameters import BatchingParameters
     from shoal.serving.model_config import ModelConfig
 
-NOT_YET = ("enable_batching", "batching_parameters_file", "ssl_config_file", "grpc_socket_path", "platform_config_file")
+NOT_YET = ("ssl_config_file", "grpc_socket_path", "platform_config_file")
 """Flags of TensorFlow Serving's that change what is served, and that are not there yet."""
 
 NO_EFFECT = (
@@ -114,10 +115,16 @@ def serve(
     ] = 60_000_000,
     load_threads: Annotated[int, typer.Option("--num-load-threads", min=0, help="Versions loaded at a time.")] = 4,
     grpc_threads: Annotated[
-        int | None, typer.Option("--grpc-max-threads", min=1, help="Requests at a time. Default: 4 a processor.")
+        int | None,
+        typer.Option(
+            "--grpc-max-threads", min=1, help="Requests at a time. Default: 4 a processor; more with batching."
+        ),
     ] = None,
     rest_threads: Annotated[
-        int | None, typer.Option("--rest-api-num-threads", min=1, help="Requests at a time. Default: 4 a processor.")
+        int | None,
+        typer.Option(
+            "--rest-api-num-threads", min=1, help="Requests at a time. Default: 4 a processor; more with batching."
+        ),
     ] = None,
     cors: Annotated[
         bool, typer.Option("--rest-api-enable-cors-support", help="Let web pages of any origin ask.")
@@ -135,6 +142,19 @@ def serve(
             "--enable-serialization-as-tensor-content", help="Answer gRPC with tensor_content: faster to read."
         ),
     ] = False,
+    batching: Annotated[
+        bool, typer.Option("--enable-batching", help="Join requests that come at the same time into one run.")
+    ] = False,
+    batching_file: Annotated[
+        Path | None, typer.Option("--batching-parameters-file", help="How, as a text-format BatchingParameters.")
+    ] = None,
+    per_model_batching: Annotated[
+        bool,
+        typer.Option(
+            "--enable-per-model-batching-parameters",
+            help="How, as batching_params.pbtxt in each version's folder says; without it, one by one.",
+        ),
+    ] = False,
     grace: Annotated[float, typer.Option(min=0, help="Seconds that requests under way get at the end.")] = 10,
 ) -> None:
     """Serve SavedModels over gRPC and REST, as TensorFlow Serving does. Its own flags are understood too.
@@ -145,6 +165,7 @@ def serve(
     models, config_file = _models(path or base_path, name, config_file)
     if not port and not rest_port:
         refuse("both --port and --rest-port are 0: nobody could ask")
+    joined = _batching(batching, batching_file, per_model_batching)
     from shoal.serving.listening import ListenError, check
 
     try:
@@ -157,23 +178,24 @@ def serve(
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     from shoal.serving.catalog import LoadSettings
     from shoal.serving.rest_api import RestSettings
-    from shoal.serving.serve import ServerSettings
+    from shoal.serving.serve import ServerSettings, threads
     from shoal.serving.serve import serve as run
 
     loading = LoadSettings(poll, retries, max(0.0, retry_micros / 1e6), load_threads or 1)
-    defaults = ServerSettings(models)
     settings = ServerSettings(
         models,
         host=host,
         grpc_port=port or None,
         rest_port=rest_port or None,
         loading=loading,
-        rest=RestSettings(rest_threads or defaults.rest.threads, cors),
-        grpc_threads=grpc_threads or defaults.grpc_threads,
+        rest=RestSettings(rest_threads or threads(joined), cors),
+        grpc_threads=grpc_threads or threads(joined),
         as_content=as_content,
         any_label=any_label,
         config_file=config_file,
         config_poll_seconds=config_poll,
+        batching=joined,
+        per_model_batching=per_model_batching,
         grace=grace,
     )
     try:
@@ -220,6 +242,23 @@ def _models(path: Path | None, name: str | None, config_file: Path | None) -> tu
             f"serve {path.parent} if that is one, or: shoal publish {path} BASE_PATH",
         )
     return [model_config.ModelConfig(name or path.resolve().name, path.resolve())], None
+
+
+def _batching(enabled: bool, file: Path | None, per_model: bool) -> BatchingParameters | None:
+    from shoal.serving import batching_parameters
+    from shoal.serving.status import ServingError
+
+    if not enabled:
+        if file is not None or per_model:
+            flag = "--batching-parameters-file" if file is not None else "--enable-per-model-batching-parameters"
+            refuse(f"{flag} is set without --enable-batching", "set both, or neither")
+        return None
+    if file is None:
+        return batching_parameters.default()
+    try:
+        return batching_parameters.read(file, say)
+    except ServingError as fault:
+        refuse(fault.message)
 
 
 def _need_serving() -> None:

@@ -7,6 +7,7 @@ Serving.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -30,6 +31,7 @@ from tensorflow_serving.apis import (
 )
 
 from shoal.serving import model_config, tensor_proto
+from shoal.serving.deadline import DEADLINE
 from shoal.serving.inference import Inference
 from shoal.serving.listening import ListenError
 from shoal.serving.status import Code, ServingError, invalid
@@ -95,6 +97,8 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer): 
         return _or_abort(context, lambda: self._inference.metadata(request))
 
     def _answer(self, context: grpc.ServicerContext, name: str, api: str, answer: Callable[[], T]) -> T:
+        remaining = context.time_remaining()
+        DEADLINE.set(None if remaining is None else time.monotonic() + remaining)
         return _or_abort(context, lambda: self._inference.counted(name, api, "GRPC", answer))
 
 

@@ -5,6 +5,8 @@ Latencies are in microseconds, as the original has them; Shoal's own metrics are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.process_collector import ProcessCollector
@@ -20,6 +22,12 @@ PREFIX = ":tensorflow:serving:"
 
 MICROSECONDS = tuple(10 * 1.8**step for step in range(33))
 EXAMPLES = tuple(2**step for step in range(15))
+QUEUEING = tuple(100 * 1.2**step for step in range(52))
+ROWS = tuple(2**step for step in range(14))
+
+
+COUNTERS = ("request_count", "batching_session:wrapped_run_count")
+"""The client library ends each counter's name in _total; the original ends these otherwise."""
 
 
 class Metrics:
@@ -95,6 +103,39 @@ class Metrics:
 
     def page(self) -> bytes:
         """All metrics as text."""
-        # The client library ends each counter's name in _total; the original ends this one otherwise.
-        name = f"{PREFIX}request_count".encode()
-        return generate_latest(self.registry).replace(name + b"_total", name)
+        page = generate_latest(self.registry)
+        for name in (f"{PREFIX}{name}".encode() for name in COUNTERS):
+            page = page.replace(name + b"_total", name)
+        return page
+
+
+class BatchingMetrics:
+    """Of the batches that calls are joined into; `pool` is the name of their threads."""
+
+    def __init__(self, metrics: Metrics, pool: str) -> None:
+        def histogram(name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
+            return Histogram(
+                f"{PREFIX}batching_session:{name}", text, labels, buckets=buckets, registry=metrics.registry
+            )
+
+        self._queueing = histogram(
+            "queuing_latency", "Wall time of a call in a queue, in microseconds.", QUEUEING, "thread_pool_name"
+        ).labels(pool)
+        self._padding = histogram("padding_size", "Rows added to a batch.", ROWS, "execution_batch_size")
+        self._inputs = histogram("input_batch_size", "Rows of a call.", ROWS)
+        self._processed = histogram("processed_batch_size", "Rows of a batch, with those added to it.", ROWS)
+        self._runs = Counter(
+            f"{PREFIX}batching_session:wrapped_run_count", "Runs of batches.", registry=metrics.registry
+        )
+        self._waiting = Gauge("shoal_serving_batching_waiting", "Calls that wait in queues.", registry=metrics.registry)
+
+    def batched(self, sizes: Sequence[int], waits: Sequence[float], run_size: int) -> None:
+        for size, wait in zip(sizes, waits, strict=True):
+            self._inputs.observe(size)
+            self._queueing.observe(wait * 1e6)
+        self._processed.observe(run_size)
+        self._padding.labels(run_size).observe(run_size - sum(sizes))
+        self._runs.inc()
+
+    def waiting(self, calls: int) -> None:
+        self._waiting.set(calls)

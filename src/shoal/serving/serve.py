@@ -10,14 +10,18 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shoal.serving import model_config
+from shoal.serving import batched_model, model_config
+from shoal.serving.batching import Scheduler
+from shoal.serving.batching_parameters import BatchingParameters
 from shoal.serving.catalog import Catalog, LoadSettings, Version
 from shoal.serving.grpc_service import GrpcServer
 from shoal.serving.inference import Inference
-from shoal.serving.metrics import Metrics
+from shoal.serving.metrics import BatchingMetrics, Metrics
+from shoal.serving.model import Model
 from shoal.serving.model_config import ModelConfig
 from shoal.serving.rest_api import RestApi, RestServer, RestSettings
 from shoal.serving.status import ServingError
@@ -26,28 +30,37 @@ from shoal.serving.versions import State
 READY_LOOK_SECONDS = 0.2
 
 
-def _threads() -> int:
-    """As many as TensorFlow Serving takes: four a processor."""
-    return 4 * len(os.sched_getaffinity(0))
+MOST_THREADS = 128
+"""Of each entrance by default, where calls are joined."""
+
+
+def threads(batching: BatchingParameters | None = None) -> int:
+    """How many requests are taken at a time: as in TensorFlow Serving four a processor, and enough to fill two batches,
+    within reason, since each call that waits for others waits in a thread."""
+    least = 4 * len(os.sched_getaffinity(0))
+    return least if batching is None else max(least, min(MOST_THREADS, 2 * batching.max_batch_size))
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """How to serve. `models` come from the command line or from `config_file`, which is read again every
-    `config_poll_seconds` (0: never). A port 0 is any free one; None: not at all. `grace` is how many seconds requests
-    under way get at the end."""
+    `config_poll_seconds` (0: never). A port 0 is any free one; None: not at all. Where `batching` is given, calls are
+    joined by those parameters or, `per_model_batching`, by those in each version's folder. `grace` is how many seconds
+    requests under way get at the end."""
 
     models: list[ModelConfig]
     host: str = "127.0.0.1"
     grpc_port: int | None = 8500
     rest_port: int | None = 8501
     loading: LoadSettings = field(default_factory=LoadSettings)
-    rest: RestSettings = field(default_factory=lambda: RestSettings(_threads()))
-    grpc_threads: int = field(default_factory=_threads)
+    rest: RestSettings = field(default_factory=lambda: RestSettings(threads()))
+    grpc_threads: int = field(default_factory=threads)
     as_content: bool = False
     any_label: bool = False
     config_file: Path | None = None
     config_poll_seconds: float = 0.0
+    batching: BatchingParameters | None = None
+    per_model_batching: bool = False
     grace: float = 10.0
 
 
@@ -64,7 +77,11 @@ class Server:
             if version.state in (State.AVAILABLE, State.UNLOADING):
                 _say(f"{version.model_name} version {version.number}: {version.state.name.lower()}")
 
-        self.catalog = Catalog(settings.loading, changed)
+        load: Callable[[Path], Model] = Model
+        if batching := settings.batching:
+            scheduler = Scheduler(batching.threads, batching.pool_name, BatchingMetrics(metrics, batching.pool_name))
+            load = batched_model.loader(batching, settings.per_model_batching, scheduler, _say)
+        self.catalog = Catalog(settings.loading, changed, load)
         inference = Inference(self.catalog, metrics)
         self.rest = self.grpc = None
         if settings.rest_port is not None:

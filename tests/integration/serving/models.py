@@ -77,6 +77,14 @@ class Many(tf.Module):
     def two(self, a, b):
         return {"product": tf.matmul(a, self.weights), "doubled": b * 2}
 
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64, name="ids")])
+    def pick(self, ids):
+        return {"row": tf.gather(self.weights, ids)}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float32, name="x")])
+    def total(self, x):
+        return {"total": tf.reduce_sum(x)}
+
     @tf.function(input_signature=[tf.TensorSpec([], tf.string, name="file")])
     def wait(self, file):
         looks = tf.constant(0)
@@ -98,6 +106,8 @@ def many(folder: Path) -> None:
     signatures = {
         "serving_default": model.two,
         "look_up": model.look_up,
+        "pick": model.pick,
+        "total": model.total,
         "wait": model.wait,
         "not_finite": model.not_finite,
     }
