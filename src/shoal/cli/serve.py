@@ -122,6 +122,9 @@ def serve(
     cors: Annotated[
         bool, typer.Option("--rest-api-enable-cors-support", help="Let web pages of any origin ask.")
     ] = False,
+    body_bytes: Annotated[
+        int, typer.Option("--rest-body-bytes", min=1, help="The largest body of a REST request, uncompressed.")
+    ] = 1 << 30,
     any_label: Annotated[
         bool,
         typer.Option(
@@ -168,7 +171,7 @@ def serve(
         grpc_port=port or None,
         rest_port=rest_port or None,
         loading=loading,
-        rest=RestSettings(rest_threads or defaults.rest.threads, cors),
+        rest=RestSettings(rest_threads or defaults.rest.threads, cors, body_bytes),
         grpc_threads=grpc_threads or defaults.grpc_threads,
         as_content=as_content,
         any_label=any_label,
