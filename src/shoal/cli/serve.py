@@ -129,6 +129,9 @@ def serve(
     cors: Annotated[
         bool, typer.Option("--rest-api-enable-cors-support", help="Let web pages of any origin ask.")
     ] = False,
+    body_bytes: Annotated[
+        int, typer.Option("--rest-body-bytes", min=1, help="The largest body of a REST request, uncompressed.")
+    ] = 1 << 30,
     any_label: Annotated[
         bool,
         typer.Option(
@@ -188,7 +191,7 @@ def serve(
         grpc_port=port or None,
         rest_port=rest_port or None,
         loading=loading,
-        rest=RestSettings(rest_threads or threads(joined), cors),
+        rest=RestSettings(rest_threads or threads(joined), cors, body_bytes),
         grpc_threads=grpc_threads or threads(joined),
         as_content=as_content,
         any_label=any_label,

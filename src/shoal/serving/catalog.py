@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shoal.serving.folders import Found, VersionFolder, find_versions
+from shoal.serving.folders import Found, VersionFolder, find_versions, is_unchanged
 from shoal.serving.model import Model, explain
 from shoal.serving.model_config import ModelConfig
 from shoal.serving.status import Code, ServingError
@@ -81,6 +81,7 @@ class Catalog:
         self._served: dict[str, _Served] = {}
         self._labels: dict[str, dict[str, int]] = {}
         self._news = threading.Condition(threading.RLock())
+        self._configuring = threading.Lock()
         self._loading = threading.Semaphore(settings.threads)
         self._wake = threading.Event()
         self._ended = False
@@ -128,6 +129,11 @@ class Catalog:
                 raise ServingError(Code.NOT_FOUND, f"Could not find any versions of model {name}")
             return [(number, found.state, found.error) for number, found in sorted(versions.items(), reverse=True)]
 
+    def has(self, name: str) -> bool:
+        """Whether there is a model of that name, in whatever state."""
+        with self._news:
+            return name in self._served
+
     def ready(self) -> bool:
         """Whether requests can come: all that was found was tried at least once, and something is served. A model that
         fails does not make the server unready while another one answers."""
@@ -146,8 +152,9 @@ class Catalog:
         Labels may only be given to versions that answer, since a label that moves too early would cost its clients
         requests; `any_label` lets new labels be given before. Raises ServingError where a label is refused (the old
         labels then stay) or where a model could not be loaded. The `first` time nothing is waited for, nor refused.
+        Configurations that come at once are taken one after the other.
         """
-        with self._news:
+        with self._configuring, self._news:
             paths = {model.name: model.base_path for model in models}
             for name in [n for n, served in self._served.items() if paths.get(n) != served.config.base_path]:
                 self._give_up(name)
@@ -258,8 +265,8 @@ class Catalog:
         wanted = served.config.policy.wanted(there)
         for number in wanted:
             found = versions.get(number)
-            if found is None or (found.state is State.END and (found.error is None or found.folder != there[number])):
-                versions[number] = Version(served.config.name, number, there[number])  # new, wanted again, or mended
+            if found is None or _starts_anew(found, there[number]):
+                versions[number] = Version(served.config.name, number, there[number])
         states = {number: _state(found) for number, found in versions.items()}
         step = next_step(wanted, states)
         for number in step.load:
@@ -277,6 +284,9 @@ class Catalog:
         with self._loading:
             try:
                 model = self._load(version.folder.path)
+                if not is_unchanged(version.folder):  # its parts may belong to two models
+                    model.close()
+                    raise ServingError(Code.ABORTED, f"{version.folder.path} was changed while it was being loaded")
             except Exception as fault:
                 self._failed(version, explain(fault))
                 return
@@ -331,6 +341,13 @@ def _state(version: Version) -> State:
     """The state that the next step is decided by: a version whose next try is due stands at its start again."""
     due = 0.0 < version.retry_at <= time.monotonic()
     return State.START if due else version.state
+
+
+def _starts_anew(version: Version, there: VersionFolder) -> bool:
+    """Whether a version that did not get loaded, or was given up, is wanted again, or mended."""
+    if version.error is None:
+        return version.state is State.END
+    return version.folder != there and (version.state is State.END or version.retry_at > 0.0)
 
 
 def _tried(version: Version) -> bool:

@@ -46,6 +46,11 @@ def find_versions(base_path: Path, settling: Settling) -> Found:
     return Found(found, unsettled=len(seen) > len(found))
 
 
+def is_unchanged(folder: VersionFolder) -> bool:
+    """Whether the folder looks as it did when it was found."""
+    return _look(folder.path)[0] == folder.look
+
+
 def is_version_folder(path: Path) -> bool:
     """Whether `path` is a SavedModel itself, where a folder of versions was meant."""
     return any((path / name).is_file() for name in SAVED_MODEL_FILES)

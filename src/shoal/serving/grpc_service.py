@@ -13,7 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from tensorflow_serving.apis import (
@@ -38,8 +40,8 @@ from shoal.serving.status import Code, ServingError, invalid
 
 T = TypeVar("T")
 
-PREDICTION_SERVICE = prediction_service_pb2.DESCRIPTOR.services_by_name["PredictionService"].full_name
-MODEL_SERVICE = model_service_pb2.DESCRIPTOR.services_by_name["ModelService"].full_name
+_PREDICTION = prediction_service_pb2.DESCRIPTOR.services_by_name["PredictionService"]
+_MODEL = model_service_pb2.DESCRIPTOR.services_by_name["ModelService"]
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -145,13 +147,11 @@ class GrpcServer:
         ]
         pool = ThreadPoolExecutor(threads, thread_name_prefix="grpc")
         self._server: Any = grpc.server(pool, options=options)
-        prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-            PredictionService(inference, as_content), self._server
-        )
-        model_service_pb2_grpc.add_ModelServiceServicer_to_server(ModelService(inference, any_label), self._server)
+        _add(_PREDICTION, PredictionService(inference, as_content), self._server)
+        _add(_MODEL, ModelService(inference, any_label), self._server)
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        names = (PREDICTION_SERVICE, MODEL_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        names = (_PREDICTION.full_name, _MODEL.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self.ready(False)
         try:
@@ -165,13 +165,37 @@ class GrpcServer:
     def ready(self, ready: bool) -> None:
         """What the health service answers from now on."""
         serving = health_pb2.HealthCheckResponse.SERVING if ready else health_pb2.HealthCheckResponse.NOT_SERVING
-        for service in ("", PREDICTION_SERVICE, MODEL_SERVICE):
+        for service in ("", _PREDICTION.full_name, _MODEL.full_name):
             self._health.set(service, serving)
 
     def drain(self, grace: float) -> threading.Event:
         """Take no more requests, and give those under way `grace` seconds to end. The event tells that they have."""
         ended: threading.Event = self._server.stop(grace)
         return ended
+
+
+def _add(service: ServiceDescriptor, servicer: object, server: Any) -> None:
+    """Let the servicer answer the service's methods. The generated function for it does the same, but has gRPC answer
+    bytes that are no message with INTERNAL, and print a traceback, though that is the client's mistake."""
+
+    def handler(method: MethodDescriptor) -> Any:
+        answer = getattr(servicer, method.name)
+        request = GetMessageClass(method.input_type)
+
+        def read_and_answer(wire: bytes, context: grpc.ServicerContext) -> Message:
+            try:
+                asked = request.FromString(wire)
+            except DecodeError:
+                context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the request is no {method.input_type.full_name}")
+                raise
+            response: Message = answer(asked, context)
+            return response
+
+        write = GetMessageClass(method.output_type).SerializeToString
+        return grpc.unary_unary_rpc_method_handler(read_and_answer, None, write)
+
+    handlers = {method.name: handler(method) for method in service.methods}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
 
 
 def _need_spec(request: Message) -> None:

@@ -137,7 +137,8 @@ class Inference:
                 result = answer()
         except Exception as fault:
             error = explain_fault(fault)
-            self.metrics.request(name, error.code)
+            # Names that clients make up would stay in the metrics for ever.
+            self.metrics.request(name if self.catalog.has(name) else "", error.code)
             raise error from fault
         self.metrics.latency(name, api, entrypoint, time.perf_counter() - began)
         self.metrics.request(name, Code.OK)

@@ -18,7 +18,10 @@ SHOWN_BYTES = 256
 """How much of a JSON value a message quotes."""
 
 WHOLE = frozenset(map(np.dtype, ("int8", "int16", "int32", "int64", "uint8", "uint32", "uint64")))
-"""The integer types that are read from JSON."""
+"""The integer types that JSON is read and written as."""
+
+IN_JSON = WHOLE | {np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.bool_), dtypes.STRING}
+"""All types that are; others are refused, as TensorFlow Serving does."""
 
 
 def is_fitting(kind: type, dtype: np.dtype) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 import orjson
 
 from shoal.serving import dtypes
-from shoal.serving.json_faults import WHOLE, explain_column, explain_rows, is_base64, is_fitting, shown, type_name
+from shoal.serving.json_faults import IN_JSON, explain_column, explain_rows, is_base64, is_fitting, shown, type_name
 from shoal.serving.status import Code, ServingError, invalid
 
 _HALF_OF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -88,7 +88,7 @@ def write_predict(outputs: Mapping[str, np.ndarray], by_row: bool) -> bytes:
     if not outputs:
         raise invalid("Cannot convert empty tensor map to JSON")
     for output in outputs.values():
-        if output.dtype.kind not in "fiubO" or output.dtype == np.float16:
+        if output.dtype not in IN_JSON:
             raise invalid(f"Failed to write JSON value for tensor type: {dtypes.name(output.dtype)}")
     if by_row:
         _check_batch(outputs)
@@ -227,14 +227,16 @@ def _array(value: Any, dtype: np.dtype) -> np.ndarray | None:
             return None
         shape.extend(lengths)
         level = list(chain.from_iterable(level))
+    if level and dtype not in IN_JSON:
+        raise ServingError(
+            Code.UNIMPLEMENTED, f"Conversion of JSON Value: {shown(value)} to type: {dtypes.name(dtype)}"
+        )
     if not all(is_fitting(kind, dtype) for kind in set(map(type, level))):
         return None
     if dtype == dtypes.STRING:
         flat = np.empty(len(level), dtypes.STRING)
         flat[:] = [_bytes(leaf) for leaf in level]
         return flat.reshape(shape)
-    if dtype not in WHOLE and dtype.kind != "b" and dtype.itemsize < 4:
-        raise ServingError(Code.UNIMPLEMENTED, f"Conversion of JSON Value: {shown(value)} to type: {dtype.name}")
     try:
         with np.errstate(over="ignore"):  # beyond the largest float32 lies infinity
             return np.array(level, dtype).reshape(shape)

@@ -65,6 +65,8 @@ class Model:
             values = call(*(np.ascontiguousarray(feeds[name]) if feeds[name].ndim else feeds[name] for name in names))
         except tf.errors.OpError as fault:
             raise explain(fault) from None
+        except UnicodeDecodeError as fault:  # of an error's message that quotes an input; its code is lost with it
+            raise invalid(fault.object.decode("utf-8", "replace")) from None
         return [np.asarray(value, dtypes.STRING if isinstance(value, bytes) else None) for value in values]
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from shoal.serving import dtypes
 from shoal.serving.model import DEFAULT_SIGNATURE, Model, Signature, check_types
 from shoal.serving.status import Code, ServingError, invalid
 
@@ -26,7 +27,7 @@ def predict(
     values = {**signature.defaults, **inputs}
     feeds = {signature.inputs[name].name: values[name] for name in signature.inputs}
     results = model.run(feeds, [signature.outputs[name].name for name in wanted])
-    return dict(zip(wanted, results, strict=True))
+    return {name: _typed(result, signature.outputs[name].dtype) for name, result in zip(wanted, results, strict=True)}
 
 
 def find_signature(model: Model, name: str) -> Signature:
@@ -60,7 +61,11 @@ def wanted_outputs(output_filter: Sequence[str], signature: Signature) -> list[s
             )
         if name in output_filter[:index]:
             raise invalid(f"duplicate output tensor alias: {name}")
-    return list(output_filter) or sorted(signature.outputs)
+    return sorted(output_filter or signature.outputs)  # in any order they are the same for the session
+
+
+def _typed(result: np.ndarray, dtype: np.dtype | None) -> np.ndarray:
+    return result.view(dtype) if dtype is not None and dtypes.is_quantised(dtype) else result
 
 
 def _names(names: Collection[str]) -> str:

@@ -128,7 +128,9 @@ class RestApi:
             loop = asyncio.get_running_loop()
             return 200, await loop.run_in_executor(self._pool, self._apis[asked.api], asked.spec, body)
         except _TooLarge:
-            return 413, json_tensor.write_error(f"the body is larger than {self._settings.body_bytes} bytes")
+            return 413, json_tensor.write_error(
+                f"the body is larger than {self._settings.body_bytes} bytes (--rest-body-bytes)"
+            )
         except ServingError as error:
             return error.code.http, json_tensor.write_error(error.message)
         except ClientDisconnect:
@@ -136,6 +138,8 @@ class RestApi:
 
     async def _body(self, request: Request) -> bytes:
         limit = self._settings.body_bytes
+        if int(request.headers.get("content-length", 0)) > limit:
+            raise _TooLarge
         unzip = zlib.decompressobj(wbits=31) if request.headers.get("content-encoding", "").lower() == "gzip" else None
         body = bytearray()
         async for chunk in request.stream():

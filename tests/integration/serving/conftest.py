@@ -8,6 +8,8 @@ import pytest
 from tests.integration.serving import models
 from tests.integration.serving.server import ModelServer
 
+POLL = "--file_system_poll_wait_seconds=0.1"
+
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -39,4 +41,32 @@ def server(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mod
     config.write_text(f"model_config_list {{ {entries} }}")
     server = ModelServer(folder / "log", f"--model_config_file={config}", "--rest_api_enable_cors_support=true")
     yield server.until_ready()
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """SavedModels to copy: `2.0` and `3.0` add so much, `many` can be told to wait."""
+    folder = tmp_path_factory.mktemp("versions")
+    models.half_plus(2.0, folder / "2.0")
+    models.half_plus(3.0, folder / "3.0")
+    models.many(folder / "many")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
+    """A server that begins with no model; each test configures its own."""
+    folder = tmp_path_factory.mktemp("running")
+    (folder / "models.config").touch()
+    config = f"--model_config_file={folder / 'models.config'}"
+    server = ModelServer(
+        folder / "log",
+        config,
+        POLL,
+        "--max_num_load_retries=1",
+        "--load_retry_interval_micros=100000",
+        "--rest_body_bytes=1000000",
+    )
+    yield server.until_listening()
     server.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
+TEN = tf.constant(10.0)
 EXAMPLES = tf.TensorSpec([None], tf.string, name="inputs")
 
 
@@ -85,6 +86,12 @@ class Many(tf.Module):
     def total(self, x):
         return {"total": tf.reduce_sum(x)}
 
+    @tf.function(
+        input_signature=[tf.TensorSpec([None], tf.float32, name="x"), tf.TensorSpec([], tf.float32, name="by")]
+    )
+    def times(self, x, by=TEN):
+        return {"y": x * by}
+
     @tf.function(input_signature=[tf.TensorSpec([], tf.string, name="file")])
     def wait(self, file):
         looks = tf.constant(0)
@@ -98,20 +105,26 @@ class Many(tf.Module):
 
 
 SIMPLE_TYPES = ("float64", "int8", "uint8", "int16", "int32", "int64", "uint32", "uint64", "bool", "half")
+OTHER_TYPES = (
+    *("uint16", "complex64", "complex128", "bfloat16", "qint8", "quint8", "qint16", "quint16", "qint32"),
+    *("float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz"),
+)
+"""Those that `tf.make_tensor_proto` and JSON do not know all of."""
 
 
 def many(folder: Path) -> None:
-    """Write the model to the version folder. A signature named by each simple type gives back what it is given."""
+    """Write the model to the version folder. A signature named by each type gives back what it is given."""
     model = Many()
     signatures = {
         "serving_default": model.two,
         "look_up": model.look_up,
         "pick": model.pick,
         "total": model.total,
+        "times": model.times,
         "wait": model.wait,
         "not_finite": model.not_finite,
     }
-    for name in SIMPLE_TYPES:
+    for name in SIMPLE_TYPES + OTHER_TYPES:
         spec = tf.TensorSpec(None, tf.as_dtype(name), name="x")
         signatures[name] = tf.function(lambda x: {"y": tf.identity(x)}, input_signature=[spec])
     tf.saved_model.save(model, str(folder), signatures=signatures)

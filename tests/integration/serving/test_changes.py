@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
@@ -16,57 +15,8 @@ from tensorflow_serving.apis import model_management_pb2
 from shoal.serving.versions import SETTLE_SECONDS
 from tests.integration.harness import Shoal
 from tests.integration.serving import models
+from tests.integration.serving.configuration import configure, entry, specific, value
 from tests.integration.serving.server import RPC_SECONDS, ModelServer
-
-POLL = "--file_system_poll_wait_seconds=0.1"
-
-
-@pytest.fixture(scope="module")
-def versions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """SavedModels to copy: `2.0` and `3.0` add so much, `many` can be told to wait."""
-    folder = tmp_path_factory.mktemp("versions")
-    models.half_plus(2.0, folder / "2.0")
-    models.half_plus(3.0, folder / "3.0")
-    models.many(folder / "many")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
-    """A server that begins with no model; each test configures its own."""
-    folder = tmp_path_factory.mktemp("running")
-    (folder / "models.config").touch()
-    config = f"--model_config_file={folder / 'models.config'}"
-    server = ModelServer(
-        folder / "log", config, POLL, "--max_num_load_retries=1", "--load_retry_interval_micros=100000"
-    )
-    yield server.until_listening()
-    server.close()
-
-
-def configure(server: ModelServer, *entries: str) -> None:
-    from google.protobuf import text_format
-
-    request = model_management_pb2.ReloadConfigRequest()
-    configs = " ".join(f"config {{ {entry} }}" for entry in entries)
-    text_format.Parse(f"model_config_list {{ {configs} }}", request.config)
-    server.models.HandleReloadConfigRequest(request, RPC_SECONDS)
-
-
-def entry(path: Path, more: str = "", name: str = "m") -> str:
-    return f'name: "{name}" base_path: "{path}" model_platform: "tensorflow" {more}'
-
-
-def specific(*numbers: int) -> str:
-    return f"model_version_policy {{ specific {{ {' '.join(f'versions: {n}' for n in numbers)} }} }}"
-
-
-def value(server: ModelServer, version: int | None = None, label: str = "", name: str = "m") -> float:
-    where = f"/versions/{version}" if version is not None else f"/labels/{label}" if label else ""
-    status, answer = server.rest(f"/v1/models/{name}{where}:predict", {"instances": [0.0]})
-    assert status == 200, answer
-    found: float = answer["predictions"][0]
-    return found
 
 
 def test_the_newest_version_takes_over_and_no_request_fails_meanwhile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import grpc
 import numpy as np
@@ -20,7 +21,7 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from tests.integration.serving.models import SIMPLE_TYPES
+from tests.integration.serving.models import OTHER_TYPES, SIMPLE_TYPES
 from tests.integration.serving.server import RPC_SECONDS, ModelServer
 
 INVALID = grpc.StatusCode.INVALID_ARGUMENT
@@ -95,6 +96,40 @@ def test_each_type_goes_through(server: ModelServer, name: str) -> None:
             found = tf.make_ndarray(server.prediction.Predict(asked, RPC_SECONDS).outputs["y"])
             assert found.dtype == dtype
             np.testing.assert_array_equal(found, value)
+
+
+@pytest.mark.parametrize(
+    ("names", "field", "values", "raw"),
+    [
+        (("qint8", "qint16", "qint32"), "int_val", [0, 1, -2], "<i"),
+        (("uint16", "quint8", "quint16"), "int_val", [0, 1, 200], "<u"),
+        (("bfloat16",), "half_val", [0x3F80, 0xC000, 0], "<u"),
+        (("complex64",), "scomplex_val", [1.0, -2.0, 0.0, 0.5, 3.0, 4.0], "<f4"),
+        (("complex128",), "dcomplex_val", [1.0, -2.0, 0.0, 0.5, 3.0, 4.0], "<f8"),
+        ([name for name in OTHER_TYPES if name.startswith("float8")], "float8_val", b"\x00\x38\x3c", "S"),
+    ],
+)
+def test_other_types_go_through(server: ModelServer, names: list[str], field: str, values: Any, raw: str) -> None:
+    """As they came, whether they came in their field or as raw bytes."""
+    for name in names:
+        dtype = tf.as_dtype(name)
+        alike = {"dtype": dtype.as_datatype_enum, "tensor_shape": tf.TensorShape([3]).as_proto()}
+        content = values if raw == "S" else np.array(values).astype(raw if raw[2:] else f"{raw}{dtype.size}").tobytes()
+        in_field = TensorProto(**alike, **{field: values})
+        for tensor in (in_field, TensorProto(**alike, tensor_content=content)):
+            asked = request("many", name)
+            asked.inputs["x"].CopyFrom(tensor)
+            assert server.prediction.Predict(asked, RPC_SECONDS).outputs["y"] == in_field
+
+
+def test_an_input_with_a_default_may_be_left_out(server: ModelServer) -> None:
+    assert list(
+        server.prediction.Predict(request("many", "times", x=[1.0, 2.0]), RPC_SECONDS).outputs["y"].float_val
+    ) == [10.0, 20.0]
+    given = request("many", "times", x=[1.0, 2.0], by=3.0)
+    assert list(server.prediction.Predict(given, RPC_SECONDS).outputs["y"].float_val) == [3.0, 6.0]
+    code, said = refused(server, request("many", "times", by=3.0))
+    assert (code, "Missing but required: {x}." in said) == (INVALID, True)
 
 
 def test_strings_and_a_lookup_table(server: ModelServer) -> None:
