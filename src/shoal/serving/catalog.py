@@ -128,6 +128,11 @@ class Catalog:
                 raise ServingError(Code.NOT_FOUND, f"Could not find any versions of model {name}")
             return [(number, found.state, found.error) for number, found in sorted(versions.items(), reverse=True)]
 
+    def labels(self) -> dict[str, dict[str, int]]:
+        """The models by name, in order, each with the versions that its labels name."""
+        with self._news:
+            return {name: dict(self._labels.get(name, {})) for name in sorted(self._served)}
+
     def ready(self) -> bool:
         """Whether requests can come: all that was found was tried at least once, and something is served. A model that
         fails does not make the server unready while another one answers."""
