@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from shoal import __version__
-from shoal.cli import control, image, inspect, install, manifests, operator, run, serve, tensorboard
+from shoal.cli import control, image, inspect, install, manifests, models, operator, predict, run, serve, tensorboard
 from shoal.cli.terminal import Exit, complain
 
 app = typer.Typer(
@@ -20,7 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for group in (run, inspect, control, tensorboard, manifests, image, serve, operator, install):
+for group in (run, inspect, control, tensorboard, manifests, image, serve, predict, models, operator, install):
     group.register(app)
 
 
@@ -51,22 +51,22 @@ def main() -> None:
             sys.exit(Exit.OK)
         raise
     except Exception as fault:
-        _explain(fault)
-        sys.exit(Exit.REFUSED)
+        sys.exit(_explain(fault))
 
 
-def _explain(fault: Exception) -> None:
-    """Say what the user can mend; raise what only we can."""
+def _explain(fault: Exception) -> Exit:
+    """Say what the user can mend, and answer the exit code; raise what only we can."""
     from shoal.local.process import LaunchError
     from shoal.local.runs import runs_folder
     from shoal.resources import ManifestError
     from shoal.runs import RunError
+    from shoal.serving.client.errors import ClientError, Unanswered
 
     match fault:
         case ManifestError():
             for each in fault.faults:
                 complain(str(each))
-        case RunError() | LaunchError():
+        case RunError() | LaunchError() | ClientError():
             complain(str(fault), fault.hint)
         case OSError() if fault.filename:
             within = Path(str(fault.filename)).is_relative_to(runs_folder().parent)
@@ -76,3 +76,4 @@ def _explain(fault: Exception) -> None:
             complain(f"{fault.strerror}", f"runs live in {runs_folder()}: see what they take with `du -sh`")
         case _:
             raise fault
+    return Exit.TIMEOUT if isinstance(fault, Unanswered) else Exit.REFUSED

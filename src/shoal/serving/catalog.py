@@ -134,6 +134,11 @@ class Catalog:
         with self._news:
             return name in self._served
 
+    def labels(self) -> dict[str, dict[str, int]]:
+        """The models by name, in order, each with the versions that its labels name."""
+        with self._news:
+            return {name: dict(self._labels.get(name, {})) for name in sorted(self._served)}
+
     def ready(self) -> bool:
         """Whether requests can come: all that was found was tried at least once, and something is served. A model that
         fails does not make the server unready while another one answers."""

@@ -32,7 +32,7 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from shoal.serving import model_config, tensor_proto
+from shoal.serving import listing, model_config, tensor_proto
 from shoal.serving.deadline import DEADLINE
 from shoal.serving.inference import Inference
 from shoal.serving.listening import ListenError
@@ -62,7 +62,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer): 
             answered, outputs = self._inference.predict(request.model_spec, inputs, request.output_filter)
             response = predict_pb2.PredictResponse(model_spec=answered)
             for name, output in outputs.items():
-                response.outputs[name].CopyFrom(tensor_proto.from_array(output, self._as_content))
+                tensor_proto.write(output, response.outputs[name], self._as_content)
             return response
 
         return self._answer(context, request.model_spec.name, "Predict", answer)
@@ -149,6 +149,9 @@ class GrpcServer:
         self._server: Any = grpc.server(pool, options=options)
         _add(_PREDICTION, PredictionService(inference, as_content), self._server)
         _add(_MODEL, ModelService(inference, any_label), self._server)
+        models: Any = grpc.unary_unary_rpc_method_handler(lambda request, context: listing.listing(inference.catalog))
+        ours = grpc.method_handlers_generic_handler(listing.SERVICE, {listing.METHOD: models})
+        self._server.add_generic_rpc_handlers([ours])
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         names = (_PREDICTION.full_name, _MODEL.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)

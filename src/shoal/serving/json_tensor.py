@@ -15,7 +15,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -99,7 +99,7 @@ def write_predict(outputs: Mapping[str, np.ndarray], by_row: bool) -> bytes:
         result = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
     else:
         result = values
-    return _dump({"predictions" if by_row else "outputs": result}, list(outputs.values()))
+    return dump({"predictions" if by_row else "outputs": result}, list(outputs.values()))
 
 
 def read_examples(body: bytes) -> ExamplesBody:
@@ -123,7 +123,7 @@ def write_classifications(results: list[list[tuple[str, float]]]) -> bytes:
         raise invalid("Cannot convert empty ClassificationResults to JSON")
     scores = np.array([score for classes in results for _, score in classes], np.float32)
     rest = iter(_numbers(scores))
-    return _dump({"results": [[[label, next(rest)] for label, _ in classes] for classes in results]}, [scores])
+    return dump({"results": [[[label, next(rest)] for label, _ in classes] for classes in results]}, [scores])
 
 
 def write_regressions(values: list[float]) -> bytes:
@@ -131,7 +131,7 @@ def write_regressions(values: list[float]) -> bytes:
     if not values:
         raise invalid("Cannot convert empty RegressionResults to JSON")
     array = np.array(values, np.float32)
-    return _dump({"results": array}, [array])
+    return dump({"results": array}, [array])
 
 
 def write_error(message: str) -> bytes:
@@ -189,7 +189,7 @@ def _rows(instances: list[Any], inputs: Inputs) -> dict[str, np.ndarray]:
         columns = {name: [row[name] for row in instances] for name in inputs}
     else:
         columns = {min(inputs): instances}
-    arrays = {name: _array(column, inputs[name]) for name, column in columns.items()}
+    arrays = {name: read_tensor(column, inputs[name]) for name, column in columns.items()}
     if any(array is None for array in arrays.values()):
         raise explain_rows(instances, inputs)
     return {name: array for name, array in arrays.items() if array is not None}
@@ -210,14 +210,14 @@ def _columns(value: Any, inputs: Inputs) -> dict[str, np.ndarray]:
         columns = {min(inputs): value}
     arrays = {}
     for name, column in columns.items():
-        array = _array(column, inputs[name])
+        array = read_tensor(column, inputs[name])
         if array is None:
             raise explain_column(column, inputs[name])
         arrays[name] = array
     return arrays
 
 
-def _array(value: Any, dtype: np.dtype) -> np.ndarray | None:
+def read_tensor(value: Any, dtype: np.dtype) -> np.ndarray | None:
     """The tensor in `value`; None where lists differ in length, or values are not of that type."""
     shape: list[int] = []
     level = [value]
@@ -320,7 +320,8 @@ def _numbers(array: np.ndarray) -> Any:
     return array.tolist()
 
 
-def _dump(document: dict[str, Any], arrays: list[np.ndarray]) -> bytes:
+def dump(document: Mapping[str, Any], arrays: Iterable[np.ndarray]) -> bytes:
+    """A document in JSON, in which those arrays of numbers stand; NaN and Infinity are written as such."""
     if all(array.dtype.kind != "f" or np.isfinite(array).all() for array in arrays):
         return orjson.dumps(document, option=orjson.OPT_SERIALIZE_NUMPY)
     # orjson writes null for what JSON has no word for.

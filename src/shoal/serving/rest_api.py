@@ -28,7 +28,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2
 
-from shoal.serving import examples, json_tensor, metrics
+from shoal.serving import examples, json_tensor, listing, metrics
 from shoal.serving.catalog import Version
 from shoal.serving.inference import SIGNATURE_DEF, Inference
 from shoal.serving.listening import listen
@@ -104,6 +104,7 @@ class RestApi:
                 Route("/healthz", self._healthz),
                 Route("/readyz", self._readyz),
                 Route(metrics.PATH, self._metrics),
+                Route(listing.PATH, self._models),
                 Route("/{path:path}", _EveryMethod(self._answer)),
             ],
             middleware=[Middleware(GZipMiddleware, minimum_size=GZIP_FROM_BYTES, compresslevel=1)],
@@ -208,6 +209,9 @@ class RestApi:
 
     async def _readyz(self, request: Request) -> Response:
         return PlainTextResponse("ok\n") if self._ready() else PlainTextResponse("no model is loaded yet\n", 503)
+
+    async def _models(self, request: Request) -> Response:
+        return Response(listing.listing(self._inference.catalog), media_type="application/json")
 
     async def _metrics(self, request: Request) -> Response:
         return Response(self._inference.metrics.page(), media_type=metrics.CONTENT_TYPE)

@@ -3,7 +3,8 @@
 A TensorProto holds its values either in `tensor_content`, the raw little-endian array, or in a repeated field by type.
 The packed bytes of `float_val`, `double_val` and the complex fields on the wire are raw values too, so they are read
 and written there. A typed field may hold fewer values than the shape has elements: the last one then stands for the
-rest (tensorflow/core/framework/tensor.proto).
+rest (tensorflow/core/framework/tensor.proto). The messages are handed in, since the server has TensorFlow's class for
+them and the client, which does without TensorFlow, one of its own.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from google.protobuf.internal import encoder
-from tensorflow.core.framework.tensor_pb2 import TensorProto
 
 from shoal.serving import dtypes
 from shoal.serving.status import invalid
+
+TensorProto = Any
+"""A message that has the fields of TensorProto."""
 
 LARGEST_FILL_BYTES = 1 << 30
 """A few bytes of a request may not claim more memory than this by leaving out values."""
@@ -67,12 +70,13 @@ def to_array(tensor: TensorProto, name: str) -> np.ndarray:
     return flat.reshape(shape)
 
 
-def from_array(array: np.ndarray, as_content: bool = False) -> TensorProto:
-    """A TensorProto with the values in the field of their type or, where `as_content`, in `tensor_content`."""
+def write(array: np.ndarray, tensor: TensorProto, as_content: bool = False) -> None:
+    """Put an array into an empty TensorProto: the values into the field of their type or, where `as_content`, into
+    `tensor_content`."""
     number = dtypes.to_number(array.dtype)
     if number is None:
         raise invalid(f"a tensor of type {array.dtype} cannot be sent")
-    tensor = TensorProto(dtype=number)
+    tensor.dtype = number
     tensor.tensor_shape.SetInParent()
     for size in array.shape:
         tensor.tensor_shape.dim.add().size = size
@@ -82,7 +86,6 @@ def from_array(array: np.ndarray, as_content: bool = False) -> TensorProto:
         tensor.tensor_content = array.tobytes()
     elif array.size:
         _to_field(tensor, np.ascontiguousarray(array).ravel())
-    return tensor
 
 
 def _is_shape(shape: list[int], dtype: np.dtype) -> bool:
@@ -109,7 +112,7 @@ def _from_field(tensor: TensorProto, dtype: np.dtype) -> np.ndarray:
         values: Any = getattr(tensor, field)
         if not values:
             return np.empty(0, dtype)
-        alone = TensorProto()
+        alone = type(tensor)()
         getattr(alone, field).MergeFrom(values)
         wire = alone.SerializeToString()
         parts = 2 if dtype.kind == "c" else 1
@@ -130,7 +133,7 @@ def _from_field(tensor: TensorProto, dtype: np.dtype) -> np.ndarray:
 def _to_field(tensor: TensorProto, flat: np.ndarray) -> None:
     field = _RAW_FIELDS.get(flat.dtype)
     if field is not None:
-        number = TensorProto.DESCRIPTOR.fields_by_name[field].number
+        number = tensor.DESCRIPTOR.fields_by_name[field].number
         raw = flat.tobytes()
         tensor.MergeFromString(encoder.TagBytes(number, 2) + _varint(len(raw)) + raw)  # 2: length-delimited
     elif _is_float8(flat.dtype):

@@ -13,13 +13,15 @@ POLL = "--file_system_poll_wait_seconds=0.1"
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Base paths with a version each: `half_plus_two/123`, `half_plus_three/123`, `many/7`, `tf1/1`, `keras/1`."""
+    """Base paths with a version each: `half_plus_two/123`, `half_plus_three/123`, `many/7`, `tf1/1`, `keras/1`,
+    `pictures/1`."""
     folder = tmp_path_factory.mktemp("models")
     models.half_plus(2.0, folder / "half_plus_two" / "00000123")
     models.half_plus(3.0, folder / "half_plus_three" / "123")
     models.many(folder / "many" / "7")
     models.keras_lstm(folder / "keras" / "1")
     models.tf1_half_plus_two(folder / "tf1" / "1")
+    models.pictures(folder / "pictures" / "1")
     return folder
 
 
@@ -36,6 +38,7 @@ def server(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mod
             "many": "",
             "keras": "",
             "tf1": "",
+            "pictures": "",
         }.items()
     )
     config.write_text(f"model_config_list {{ {entries} }}")

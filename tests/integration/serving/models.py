@@ -130,6 +130,30 @@ def many(folder: Path) -> None:
     tf.saved_model.save(model, str(folder), signatures=signatures)
 
 
+class Pictures(tf.Module):
+    """What an image comes to, as pixels or as the bytes of its file: its brightness by channel, and its size."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4, 6, 3], tf.float32, name="image")])
+    def brightness(self, image):
+        return {"brightness": tf.reduce_mean(image, [1, 2])}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, None], tf.uint8, name="image")])
+    def grey(self, image):
+        return {"size": tf.shape(image), "darkest": tf.reduce_min(image, [1, 2])}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="image_bytes")])
+    def encoded(self, image_bytes):
+        sizes = tf.map_fn(lambda each: tf.shape(tf.io.decode_image(each)), image_bytes, fn_output_signature=tf.int32)
+        return {"size": sizes}
+
+
+def pictures(folder: Path) -> None:
+    """Write the model to the version folder."""
+    model = Pictures()
+    signatures = {"serving_default": model.brightness, "grey": model.grey, "encoded": model.encoded}
+    tf.saved_model.save(model, str(folder), signatures=signatures)
+
+
 def tf1_half_plus_two(folder: Path) -> None:
     """The model as TensorFlow 1 wrote it: a graph with a session, and a signature of shape [-1, 1]."""
     v1 = tf.compat.v1

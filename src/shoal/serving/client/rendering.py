@@ -1,0 +1,95 @@
+"""A prediction as people and programs read it: lines of a table, JSON, numpy's files."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from shoal.serving import dtypes, json_tensor
+from shoal.serving.client.prediction import Prediction
+
+SHOWN_VALUES = 10
+"""How many values of a tensor a cell of the table has."""
+
+SHOWN_CHARACTERS = 60
+
+
+def to_json(prediction: Prediction) -> str:
+    """`{"model": …, "version": …, "signature": …, "outputs": {"NAME": tensor, …}}`; bytes that are no UTF-8 are
+    `{"b64": …}`."""
+    document = {
+        "model": prediction.model,
+        "version": prediction.version,
+        "signature": prediction.signature,
+        "outputs": {name: _jsonable(output) for name, output in prediction.outputs.items()},
+    }
+    return json_tensor.dump(document, prediction.outputs.values()).decode()
+
+
+def to_npy(outputs: Mapping[str, np.ndarray]) -> bytes:
+    """A `.npy` of one output, and a `.npz` of several. Strings become arrays of bytes of one length."""
+    plain = {name: output.astype("S") if output.dtype == dtypes.STRING else output for name, output in outputs.items()}
+    file = io.BytesIO()
+    if len(plain) == 1:
+        np.save(file, next(iter(plain.values())))
+    else:
+        np.savez(file, **plain)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def to_lines(outputs: Mapping[str, np.ndarray]) -> Iterator[list[str]]:
+    """The heading, then a line for each row. Outputs that have no rows in common have a line each."""
+    sizes = {output.shape[:1] for output in outputs.values()}
+    if len(sizes) == 1 and sizes != {()}:
+        yield ["ROW", *outputs]
+        for number, row in enumerate(zip(*outputs.values(), strict=True)):
+            yield [
+                str(number),
+                *(_cell(np.asarray(each, output.dtype)) for each, output in zip(row, outputs.values(), strict=True)),
+            ]
+        return
+    yield ["OUTPUT", "VALUE"]
+    for name, output in outputs.items():
+        yield [name, _cell(output)]
+
+
+def _cell(tensor: np.ndarray) -> str:
+    flat = tensor.ravel()
+    text = " ".join(map(_text, flat[:SHOWN_VALUES]))
+    if flat.size > SHOWN_VALUES:
+        text += " …"
+    if tensor.ndim > 1 or flat.size > SHOWN_VALUES:
+        text = f"{list(tensor.shape)} {text}"
+    return text
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            return f"<{len(value)} bytes>"
+        shown = text if text.isprintable() else repr(text)[1:-1]
+        return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[: SHOWN_CHARACTERS - 1]}…"
+    return f"{value:.6g}" if isinstance(value, np.floating) else str(value)
+
+
+def _jsonable(output: np.ndarray) -> Any:
+    if output.dtype == dtypes.STRING:
+        flat = np.empty(output.size, dtypes.STRING)
+        flat[:] = [_bytes(element) for element in output.ravel()]
+        return flat.reshape(output.shape).tolist()
+    if output.dtype.kind == "c":
+        return np.stack([output.real, output.imag], axis=-1)  # JSON has no complex numbers
+    return np.ascontiguousarray(output) if output.ndim else output[()]
+
+
+def _bytes(element: bytes) -> Any:
+    try:
+        return element.decode()
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(element).decode()}
