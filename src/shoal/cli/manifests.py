@@ -49,29 +49,33 @@ def render(
     workload: Annotated[
         As, typer.Option("--as", help="Bare pods; or Deployments and Jobs, which survive the loss of a node.")
     ] = As.PODS,
-    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="For jobs that name none.")] = None,
+    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="For those that name none.")] = None,
     gpu_resource: GPUResource = GPU_NAMES.resource,
     gpu_model_label: GPUModelLabel = GPU_NAMES.model_label,
     output: Annotated[Format, typer.Option("--output", "-o")] = Format.YAML,
 ) -> None:
-    """Print the plain Kubernetes objects of a job, for clusters without Shoal's operator.
+    """Print the plain Kubernetes objects of a job or a model server, for clusters without Shoal's operator.
 
     Try them with `shoal render FILE | kubectl apply --dry-run=server -f -`.
     """
     from shoal.kubernetes.render import render as objects_of
+    from shoal.kubernetes.serving.render import render_server
     from shoal.kubernetes.workloads import Workload
-    from shoal.resources import Other
+    from shoal.resources import ModelServer, Other
 
     gpus = GPUNames(gpu_resource, gpu_model_label)
     objects: list[object] = []
     for document in _load(file):
-        job = document.resource
-        if isinstance(job, Other):
-            objects.append(job.value)
+        resource = document.resource
+        if isinstance(resource, Other):
+            objects.append(resource.value)
             continue
-        if namespace and not job.metadata.namespace:
-            job.metadata.namespace = namespace
-        objects += objects_of(job, Workload(workload.value), gpus)
+        if namespace and not resource.metadata.namespace:
+            resource.metadata.namespace = namespace
+        if isinstance(resource, ModelServer):
+            objects += render_server(resource, gpus)
+        else:
+            objects += objects_of(resource, Workload(workload.value), gpus)
     if output is Format.JSON:
         print(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
     else:
@@ -117,7 +121,7 @@ def convert(
     lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what the other group cannot say.")] = False,
 ) -> None:
     """Rewrite TFJobs for the other API group; everything else in the file is kept as it is."""
-    from shoal.resources import KUBEFLOW_API, SHOAL_API, Fault, ManifestError, Other, dump
+    from shoal.resources import KUBEFLOW_API, SHOAL_API, Fault, ManifestError, ModelServer, Other, dump
     from shoal.resources import convert as converted
     from shoal.resources.yaml_text import write_yaml
 
@@ -127,6 +131,9 @@ def convert(
     for document in documents:
         if isinstance(document.resource, Other):
             texts.append(write_yaml(document.resource.value))
+            continue
+        if isinstance(document.resource, ModelServer):
+            texts.append(dump(document.resource))
             continue
         try:
             target = converted(document.resource, SHOAL_API if to is Group.SHOAL else KUBEFLOW_API, lossy=lossy)
@@ -146,6 +153,6 @@ def _load(file: str) -> list[Document]:
     from shoal.resources import load
 
     documents = load(file)
-    if not any(document.job for document in documents):
-        refuse(f"{file}: there is no TFJob in it")
+    if not any(document.job or document.server for document in documents):
+        refuse(f"{file}: there is no TFJob and no ModelServer in it")
     return documents

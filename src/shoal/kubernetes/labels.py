@@ -1,8 +1,8 @@
-"""Names and labels of a job's objects, as users of Kubeflow's TFJob know them."""
+"""Names and labels of a job's objects, as users of Kubeflow's TFJob know them, and of a model server's."""
 
 from __future__ import annotations
 
-from shoal.resources import ReplicaType, TFJob
+from shoal.resources import ModelServer, ReplicaType, TFJob
 from shoal.training import ReplicaId
 from shoal.training.duties import leader
 
@@ -11,19 +11,24 @@ REPLICA_TYPE = "training.kubeflow.org/replica-type"
 REPLICA_INDEX = "training.kubeflow.org/replica-index"
 OPERATOR_NAME = "training.kubeflow.org/operator-name"
 JOB_ROLE = "training.kubeflow.org/job-role"
+MODEL_SERVER = "shoal.dev/model-server"
 COMPONENT = "app.kubernetes.io/component"
 
 OPERATOR = "shoal"
 DEFAULT_NAMESPACE = "default"
 
 
-def object_name(job: TFJob, suffix: object) -> str:
-    """`mnist-worker-1`: the name of a replica's pod and of its Service; or of another object of the job's."""
-    return f"{job.name}-{suffix}"
+Owner = TFJob | ModelServer
+"""What has objects of its own."""
 
 
-def namespace(job: TFJob) -> str:
-    return job.metadata.namespace or DEFAULT_NAMESPACE
+def object_name(owner: Owner, suffix: object) -> str:
+    """`mnist-worker-1`: the name of a replica's pod and of its Service; or of another object of the owner's."""
+    return f"{owner.name}-{suffix}"
+
+
+def namespace(owner: Owner) -> str:
+    return owner.metadata.namespace or DEFAULT_NAMESPACE
 
 
 def job_labels(job: TFJob) -> dict[str, str]:
@@ -42,6 +47,15 @@ def replica_type(job: TFJob, id: ReplicaId) -> ReplicaType:
     return next(kind for kind in job.spec.tf_replica_specs if kind.role is id.role)
 
 
-def metadata(job: TFJob, name: str, labels: dict[str, str] | None = None) -> dict[str, object]:
-    """The metadata of an object of the job."""
-    return {"name": name, "namespace": namespace(job), "labels": labels or job_labels(job)}
+def server_labels(server: ModelServer) -> dict[str, str]:
+    """Labels of everything that belongs to the server but its pods, which the operator need not watch."""
+    return {MODEL_SERVER: server.name, OPERATOR_NAME: OPERATOR}
+
+
+def owner_labels(owner: Owner) -> dict[str, str]:
+    return server_labels(owner) if isinstance(owner, ModelServer) else job_labels(owner)
+
+
+def metadata(owner: Owner, name: str, labels: dict[str, str] | None = None) -> dict[str, object]:
+    """The metadata of an object of the owner's."""
+    return {"name": name, "namespace": namespace(owner), "labels": labels or owner_labels(owner)}

@@ -32,7 +32,7 @@ def pod(job: TFJob, id: ReplicaId, gpus: GPUNames = GPU_NAMES) -> Object:
     _mount(job, spec, container)
     add_code(job, spec, container)
     if replica.gpu:
-        _ask_for_gpus(spec, container, replica.gpu, gpus)
+        ask_for_gpus(spec, container, replica.gpu, gpus)
     spec["restartPolicy"] = _restart_policy(replica.restarts)
     if job.api_version == SHOAL_API:
         restrict(spec)
@@ -64,7 +64,8 @@ def _restart_policy(policy: RestartPolicy) -> str:
     return "Never" if policy is RestartPolicy.EXIT_CODE else policy.value
 
 
-def _ask_for_gpus(spec: Object, container: Object, gpu: GPURequest, names: GPUNames) -> None:
+def ask_for_gpus(spec: Object, container: Object, gpu: GPURequest, names: GPUNames) -> None:
+    """Limit the container to GPUs of the cluster's, and the pod to nodes that have the models."""
     container.setdefault("resources", {}).setdefault("limits", {})[names.resource] = gpu.count
     if not gpu.models:
         return

@@ -7,9 +7,10 @@ for document in load("job.yaml"):
 
 from shoal.resources.code import ClaimArchive, CodeSpec, ConfigMapArchive, GitSource
 from shoal.resources.convert import convert
-from shoal.resources.document import Document, Other, parse
+from shoal.resources.document import Document, Other, parse, parse_server
 from shoal.resources.errors import Fault, ManifestError
 from shoal.resources.loading import dump, load
+from shoal.resources.model_server import ModelServer, ModelServerSpec, ServerKind, ServerPhase, ServerStatus
 from shoal.resources.roles import ReplicaType, Role
 from shoal.resources.status import (
     Condition,
@@ -59,6 +60,8 @@ __all__ = [
     "JobStatus",
     "ManifestError",
     "Metadata",
+    "ModelServer",
+    "ModelServerSpec",
     "NFSSource",
     "Other",
     "Phase",
@@ -71,6 +74,9 @@ __all__ = [
     "RunPolicy",
     "SchedulingPolicy",
     "ServeSpec",
+    "ServerKind",
+    "ServerPhase",
+    "ServerStatus",
     "StorageClaim",
     "Strategy",
     "SuccessPolicy",
@@ -81,4 +87,5 @@ __all__ = [
     "dump",
     "load",
     "parse",
+    "parse_server",
 ]

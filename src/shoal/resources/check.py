@@ -125,6 +125,8 @@ class Checker:
                 problem, hint = f"{_show(value)} is not a time", "write it as 2026-01-31T12:00:00Z"
         elif value < schema.get("minimum", -math.inf):
             problem = f"{value} is too small: at least {schema['minimum']}"
+        elif value > schema.get("maximum", math.inf):
+            problem = f"{value} is too large: at most {schema['maximum']}"
         if problem:
             self._find(path, problem, hint)
             return _INVALID

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.resources.pod_template import Schema
+from shoal.resources.definition import HOST_NAME, STORAGE, Names, Rules, definition, stored_schema
 from shoal.resources.schema import tfjob_schema
 from shoal.resources.tfjob import KUBEFLOW_API, SHOAL_API, SHOAL_ONLY
 
@@ -28,13 +28,8 @@ _DYNAMIC = "has(self.enableDynamicWorker) && self.enableDynamicWorker"
 _MIN_AVAILABLE = "self.runPolicy.schedulingPolicy.minAvailable"
 _WITHIN = "!has(self.path) || (!self.path.startsWith('/') && !self.path.split('/').exists(part, part == '..'))"
 
-RULES: dict[str, list[tuple[str, str]]] = {
-    "": [
-        (
-            "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-            "metadata.name must be lower-case letters, digits and dashes, and begin with a letter",
-        ),
-    ],
+RULES: Rules = {
+    "": [HOST_NAME],
     "spec": [
         (
             "(has(self.runPolicy) && has(self.runPolicy.managedBy) ? self.runPolicy.managedBy : '') == "
@@ -93,13 +88,7 @@ RULES: dict[str, list[tuple[str, str]]] = {
         ),
     ],
     "spec.runPolicy.schedulingPolicy.queue": [("self == oldSelf", "runPolicy.schedulingPolicy.queue cannot change")],
-    "spec.storage.[]": [
-        (
-            "(has(self.existingClaim) ? 1 : 0) + (has(self.nfs) ? 1 : 0) + (has(self.size) ? 1 : 0) == 1",
-            "give exactly one of existingClaim, nfs and size",
-        ),
-        ("!has(self.storageClassName) || has(self.size)", "storageClassName is for a claim to make: give its size"),
-    ],
+    "spec.storage.[]": STORAGE,
     "spec.code": [
         (
             "(has(self.git) ? 1 : 0) + (has(self.configMap) ? 1 : 0) + (has(self.claim) ? 1 : 0) == 1",
@@ -109,10 +98,15 @@ RULES: dict[str, list[tuple[str, str]]] = {
     "spec.code.git": [(_WITHIN, "path must stay within the repository")],
     "spec.code.claim": [(_WITHIN, "path must stay within the claim")],
 }
-"""By the path of the field: CEL rules, each with what it tells the user."""
 
 MAX_ROLES = 5
 """The API server weighs a rule by how often it may run."""
+
+SCALE = {
+    "specReplicasPath": ".spec.tfReplicaSpecs.Worker.replicas",
+    "statusReplicasPath": ".status.replicaStatuses.Worker.active",
+    "labelSelectorPath": ".status.replicaStatuses.Worker.selector",
+}
 
 COLUMNS = (
     ("State", "string", ".status.phase", 0),
@@ -122,91 +116,20 @@ COLUMNS = (
     ("Message", "string", ".status.message", 1),
     ("Age", "date", ".metadata.creationTimestamp", 0),
 )
-"""Of `kubectl get`: name, type, where from, and whether only `-o wide` shows it (priority 1)."""
 
 
 def shoal_crd() -> dict[str, Any]:
     """`tfjobs.shoal.dev`, with all fields."""
-    return _crd(SHOAL_API, _schema(without=()))
+    return _crd(SHOAL_API, without=())
 
 
 def kubeflow_crd() -> dict[str, Any]:
     """`tfjobs.kubeflow.org`, with Kubeflow's fields; it takes the place of Kubeflow's own definition."""
-    return _crd(KUBEFLOW_API, _schema(without=SHOAL_ONLY))
+    return _crd(KUBEFLOW_API, without=SHOAL_ONLY)
 
 
-def _crd(api_version: str, schema: Schema) -> dict[str, Any]:
-    group, version = api_version.split("/")
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"tfjobs.{group}"},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {
-                "kind": "TFJob",
-                "listKind": "TFJobList",
-                "plural": "tfjobs",
-                "singular": "tfjob",
-                # Both groups may be served side by side, and a short name should not mean either by chance.
-                **({"shortNames": ["tfj"]} if api_version == SHOAL_API else {}),
-                "categories": ["all", "shoal"],
-            },
-            "versions": [
-                {
-                    "name": version,
-                    "served": True,
-                    "storage": True,
-                    "subresources": {
-                        "status": {},
-                        "scale": {
-                            "specReplicasPath": ".spec.tfReplicaSpecs.Worker.replicas",
-                            "statusReplicasPath": ".status.replicaStatuses.Worker.active",
-                            "labelSelectorPath": ".status.replicaStatuses.Worker.selector",
-                        },
-                    },
-                    "additionalPrinterColumns": [
-                        {"name": name, "type": kind, "jsonPath": path} | ({"priority": priority} if priority else {})
-                        for name, kind, path, priority in COLUMNS
-                    ],
-                    "schema": {"openAPIV3Schema": schema},
-                }
-            ],
-        },
-    }
-
-
-def _schema(without: tuple[str, ...]) -> Schema:
-    schema = _copy(tfjob_schema(), "", frozenset(without))
-    properties = schema["properties"]
-    properties["metadata"] = {"type": "object"}
-    for name in ("apiVersion", "kind"):
-        properties[name] = {"type": "string", "description": properties[name]["description"]}
-    properties["spec"]["properties"]["tfReplicaSpecs"]["maxProperties"] = MAX_ROLES
-    return {**schema, "required": ["spec"]}
-
-
-def _copy(schema: Schema, path: str, without: frozenset[str]) -> Schema:
-    """The schema without the fields at the paths in `without`, and with the CEL rules in place."""
-
-    def below(step: str) -> str:
-        return f"{path}.{step}" if path else step
-
-    result = dict(schema)
-    if "properties" in schema:
-        result["properties"] = {
-            name: _copy(part, below(name), without)
-            for name, part in schema["properties"].items()
-            if below(name) not in without
-        }
-    if "additionalProperties" in schema:
-        result["additionalProperties"] = _copy(schema["additionalProperties"], below("*"), without)
-    if "items" in schema:
-        result["items"] = _copy(schema["items"], below("[]"), without)
-    # A rule on a field that is left out would not compile.
-    absent = [f"has(self.{field.removeprefix(f'{path}.')})" for field in without]
-    rules = [(rule, message) for rule, message in RULES.get(path, ()) if not any(field in rule for field in absent)]
-    if rules:
-        result["x-kubernetes-validations"] = [{"rule": rule, "message": message} for rule, message in rules]
-    return result
+def _crd(api_version: str, without: tuple[str, ...]) -> dict[str, Any]:
+    schema = stored_schema(tfjob_schema(), RULES, without)
+    schema["properties"]["spec"]["properties"]["tfReplicaSpecs"]["maxProperties"] = MAX_ROLES
+    names = Names("TFJob", "tfjobs", "tfj" if api_version == SHOAL_API else "")
+    return definition(api_version, names, schema, COLUMNS, SCALE)

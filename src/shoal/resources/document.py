@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from shoal.resources.check import Checker
 from shoal.resources.errors import Fault, ManifestError
+from shoal.resources.model_server import ModelServer
+from shoal.resources.model_server_rules import check_server_rules
 from shoal.resources.place import Finding, Path, format_path
+from shoal.resources.pod_template import Schema
 from shoal.resources.rules import check_rules
-from shoal.resources.schema import tfjob_schema
+from shoal.resources.schema import model_server_schema, tfjob_schema
 from shoal.resources.suggestion import nearest
 from shoal.resources.tfjob import KUBEFLOW_API, SHOAL_API, TFJob
 
-KIND = "TFJob"
+R = TypeVar("R", TFJob, ModelServer)
+
 SHOAL_GROUP, VERSION = SHOAL_API.split("/")
 KUBEFLOW_GROUP = KUBEFLOW_API.split("/")[0]
 OLD_GROUP = "tensorflow.org"
@@ -46,11 +50,15 @@ class Document:
     source: str
     number: int
     line: int
-    resource: TFJob | Other
+    resource: TFJob | ModelServer | Other
 
     @property
     def job(self) -> TFJob | None:
         return self.resource if isinstance(self.resource, TFJob) else None
+
+    @property
+    def server(self) -> ModelServer | None:
+        return self.resource if isinstance(self.resource, ModelServer) else None
 
 
 def parse(manifest: Mapping[str, Any], source: str = "") -> TFJob:
@@ -58,10 +66,19 @@ def parse(manifest: Mapping[str, Any], source: str = "") -> TFJob:
 
     Raises ManifestError with every fault. `source` is what the faults call the manifest.
     """
+    return _parse(manifest, source, TFJob)
+
+
+def parse_server(manifest: Mapping[str, Any], source: str = "") -> ModelServer:
+    """The same for a ModelServer."""
+    return _parse(manifest, source, ModelServer)
+
+
+def _parse(manifest: Mapping[str, Any], source: str, wanted: type[R]) -> R:
     resource, findings = read_resource(dict(manifest))
-    if not findings and not isinstance(resource, TFJob):
-        findings = [Finding(("kind",), f"expected {KIND}, found {manifest.get('kind')}")]
-    if findings or not isinstance(resource, TFJob):
+    if not findings and not isinstance(resource, wanted):
+        findings = [Finding(("kind",), f"expected {wanted.__name__}, found {manifest.get('kind')}")]
+    if findings or not isinstance(resource, wanted):
         raise ManifestError(
             Fault(source, None, None, format_path(path), problem, hint) for path, problem, hint, _ in findings
         )
@@ -72,7 +89,7 @@ def split_list(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """The manifests in a document: the items of a `List`, as `kubectl get -o yaml` writes it, else itself."""
     if (
         isinstance(value, dict)
-        and str(value.get("kind", "")) in ("List", f"{KIND}List")
+        and str(value.get("kind", "")) in ("List", *(f"{kind}List" for kind in KINDS))
         and isinstance(value.get("items"), list)
     ):
         for index, item in enumerate(value["items"]):
@@ -81,66 +98,106 @@ def split_list(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-def read_resource(value: Any) -> tuple[TFJob | Other | None, list[Finding]]:
+def read_resource(value: Any) -> tuple[TFJob | ModelServer | Other | None, list[Finding]]:
     """The resource that `value` describes, or all that is wrong with it."""
     if not isinstance(value, dict):
         return None, [Finding((), "not a manifest", "a manifest is a mapping with apiVersion, kind, metadata and spec")]
     findings = _check_kind(value)
-    if not _is_job(value):
+    known = _kind_of(value)
+    if known is None:
         return (None, findings) if findings else (Other(value), [])
-    checked, found = check_job(value)
+    checked, found = known.check(value)
     findings += found
     if findings:
         return None, findings
     try:
-        return TFJob.model_validate(checked), []
+        return known.model.model_validate(checked), []
     except ValidationError as error:
         return None, [Finding(tuple(fault["loc"]), fault["msg"]) for fault in error.errors()]
 
 
 def check_job(value: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
     """The valid part of a TFJob manifest, and all that is wrong with it beyond its kind and version."""
+    return _check(value, "TFJob", (KUBEFLOW_API, SHOAL_API), tfjob_schema(), check_rules)
+
+
+def check_server(value: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+    """The same for a ModelServer."""
+    return _check(value, "ModelServer", (SHOAL_API,), model_server_schema(), check_server_rules)
+
+
+def _check(
+    value: dict[str, Any],
+    kind: str,
+    apis: tuple[str, ...],
+    schema: Schema,
+    rules: Callable[[Mapping[str, Any], list[Finding]], list[Finding]],
+) -> tuple[dict[str, Any], list[Finding]]:
     # An outdated or misspelt version is a fault of its own; what else is wrong is worth knowing at the same time.
     api = value.get("apiVersion")
-    known = {**value, "kind": KIND, "apiVersion": api if api in (SHOAL_API, KUBEFLOW_API) else KUBEFLOW_API}
-    checker = Checker(tfjob_schema())
-    checked = checker.check(known)
-    return checked, checker.findings + check_rules(checked, checker.findings)
+    checker = Checker(schema)
+    checked = checker.check({**value, "kind": kind, "apiVersion": api if api in apis else apis[0]})
+    return checked, checker.findings + rules(checked, checker.findings)
 
 
-def _is_job(value: dict[str, Any]) -> bool:
-    return str(value.get("kind", "")).lower() == KIND.lower()
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of Shoal's: in which API versions it is there, and how a manifest of it is read."""
+
+    apis: tuple[str, ...]
+    model: type[TFJob] | type[ModelServer]
+    check: Callable[[dict[str, Any]], tuple[dict[str, Any], list[Finding]]]
+
+
+KINDS = {
+    "TFJob": _Kind((SHOAL_API, KUBEFLOW_API), TFJob, check_job),
+    "ModelServer": _Kind((SHOAL_API,), ModelServer, check_server),
+}
+
+
+def _kind_of(value: dict[str, Any]) -> _Kind | None:
+    return next((known for kind, known in KINDS.items() if _is(kind, value)), None)
+
+
+def _is(kind: str, value: dict[str, Any]) -> bool:
+    """A TFJob is ours whatever its group; others have kinds of the other names, too."""
+    group = str(value.get("apiVersion", "")).rpartition("/")[0]
+    same = str(value.get("kind", "")).lower() == kind.lower()
+    return same and (kind == "TFJob" or group in (SHOAL_GROUP, KUBEFLOW_GROUP, ""))
 
 
 def _check_kind(value: dict[str, Any]) -> list[Finding]:
     for key in ("apiVersion", "kind"):
         if not isinstance(value.get(key), str):
             problem = "missing" if value.get(key) is None else "expected text"
-            example = SHOAL_API if key == "apiVersion" else KIND
+            example = SHOAL_API if key == "apiVersion" else "TFJob"
             return [Finding((key,), problem, f"every manifest says what it is, as in {key}: {example}")]
     kind, api = value["kind"], value["apiVersion"]
     group = api.rpartition("/")[0]
     findings = []
-    if _is_job(value):
-        if kind != KIND:
-            findings.append(Finding(("kind",), f'no such kind as "{kind}"', f"did you mean {KIND}?"))
-        if api not in (SHOAL_API, KUBEFLOW_API):
-            findings.append(Finding(("apiVersion",), *_wrong_version(api, group)))
-    elif group == SHOAL_GROUP:
-        meant = nearest(kind, [KIND])
+    for name, known in KINDS.items():
+        if _is(name, value):
+            if kind != name:
+                findings.append(Finding(("kind",), f'no such kind as "{kind}"', f"did you mean {name}?"))
+            if api not in known.apis:
+                findings.append(Finding(("apiVersion",), *_wrong_version(name, known.apis, api, group)))
+            return findings
+    if group == SHOAL_GROUP:
+        meant = nearest(kind, list(KINDS))
+        known_here = f"it has {' and '.join(KINDS)}"
         findings.append(
-            Finding(("kind",), f'{api} has no kind "{kind}"', f"did you mean {meant}?" if meant else f"it has {KIND}")
+            Finding(("kind",), f'{api} has no kind "{kind}"', f"did you mean {meant}?" if meant else known_here)
         )
     elif group == KUBEFLOW_GROUP:
-        meant = nearest(kind, [KIND], threshold=0.9)
-        hint = f"did you mean {meant}?" if meant else f"remove the document, or write the job as a {KIND}"
+        meant = nearest(kind, ["TFJob"], threshold=0.9)
+        hint = f"did you mean {meant}?" if meant else "remove the document, or write the job as a TFJob"
         findings.append(Finding(("kind",), f"Shoal does not run a {kind}", hint))
     return findings
 
 
-def _wrong_version(api: str, group: str) -> tuple[str, str]:
-    if group in (KUBEFLOW_GROUP, OLD_GROUP):
+def _wrong_version(kind: str, apis: tuple[str, ...], api: str, group: str) -> tuple[str, str]:
+    if kind == "TFJob" and group in (KUBEFLOW_GROUP, OLD_GROUP):
         return f"{api} is outdated", f"write {KUBEFLOW_API}; fields that have moved are listed too"
-    meant = nearest(api, [SHOAL_API, KUBEFLOW_API])
-    hint = f"did you mean {meant}?" if meant else f"write {SHOAL_API}, or {KUBEFLOW_API}"
-    return f'no TFJob in "{api}"', hint
+    meant = nearest(api, apis)
+    hint = f"did you mean {meant}?" if meant else f"write {', or '.join(apis)}"
+    return f'no {kind} in "{api}"', hint

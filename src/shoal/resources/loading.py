@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shoal.resources.document import Document, read_resource, split_list
 from shoal.resources.errors import Fault, ManifestError
+from shoal.resources.model_server import ModelServer
 from shoal.resources.place import format_path
 from shoal.resources.sources import Text, read_texts
 from shoal.resources.tfjob import TFJob
@@ -32,9 +33,9 @@ def load(source: str | Path) -> list[Document]:
     return documents
 
 
-def dump(job: TFJob) -> str:
-    """The job as YAML text that `load` and kubectl read back as it is."""
-    return write_yaml(job.dump())
+def dump(resource: TFJob | ModelServer) -> str:
+    """The resource as YAML text that `load` and kubectl read back as it is."""
+    return write_yaml(resource.dump())
 
 
 def _read(text: Text) -> Iterator[Document | Fault]:

@@ -7,10 +7,10 @@ their say when another part of the manifest is faulty.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from shoal.resources.code import ARCHIVE_NAME, CODE_NAME, SECRET_NAME
 from shoal.resources.place import Finding, Path
@@ -28,6 +28,13 @@ ROOM_FOR_WORKERS = 999
 
 SPECS = ("spec", "tfReplicaSpecs")
 CODE_SOURCES = ("git", "configMap", "claim")
+
+
+class Specified(Protocol):
+    """A checked manifest of any kind."""
+
+    @property
+    def spec(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ def check_name(job: Manifest) -> Iterator[Finding]:
         yield Finding(path, "missing", "name the job: generateName is not enough" if generated else "name the job")
         return
     if not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", job.name):
-        yield Finding(path, f'"{job.name}" cannot be a host name', _as_label(job.name))
+        yield Finding(path, f'"{job.name}" cannot be a host name', as_label(job.name))
     longest = max((_longest_replica_name(job.name, role) for role in job.roles), key=len, default=job.name)
     if (over := len(longest) - LONGEST_NAME) > 0:
         yield Finding(
@@ -94,7 +101,8 @@ def _longest_replica_name(name: str, role: WrittenRole) -> str:
     return f"{name}-{role.kind.role.value}-{last}"
 
 
-def _as_label(name: str) -> str:
+def as_label(name: str) -> str:
+    """What to do about a name that is no DNS-1035 label."""
     label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-").lstrip("0123456789-")
     rule = "use lower-case letters, digits and dashes, and begin with a letter"
     return f"{rule}, as in {label}" if label else rule
@@ -191,9 +199,9 @@ def check_gang(job: Manifest) -> Iterator[Finding]:
         yield Finding(path, f"{wanted} replicas can never start together: the job has {total}", f"at most {total}")
 
 
-def check_storage(job: Manifest) -> Iterator[Finding]:
+def check_storage(manifest: Specified) -> Iterator[Finding]:
     sources = ("existingClaim", "nfs", "size")
-    for index, claim in enumerate(job.spec.get("storage", [])):
+    for index, claim in enumerate(manifest.spec.get("storage", [])):
         path: Path = ("spec", "storage", index)
         given = [source for source in sources if source in claim]
         if not given:
@@ -252,11 +260,15 @@ RULES: tuple[Callable[[Manifest], Iterator[Finding]], ...] = (
 
 
 def check_rules(value: Mapping[str, Any], known: list[Finding]) -> list[Finding]:
-    """Findings of every rule, without those that only follow from one that is `known`: where a value was faulty, its
-    absence is no further news."""
-    faulty = {finding.path for finding in known}
+    """Findings of every rule, without those that only follow from one that is `known`."""
     job = Manifest(value)
-    return [finding for rule in RULES for finding in rule(job) if not _follows(finding, faulty)]
+    return without_consequences((finding for rule in RULES for finding in rule(job)), known)
+
+
+def without_consequences(found: Iterable[Finding], known: list[Finding]) -> list[Finding]:
+    """Where a value was faulty, its absence is no further news."""
+    faulty = {finding.path for finding in known}
+    return [finding for finding in found if not _follows(finding, faulty)]
 
 
 def _follows(finding: Finding, faulty: set[Path]) -> bool:

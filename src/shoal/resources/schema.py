@@ -12,6 +12,7 @@ from functools import cache
 
 from pydantic import BaseModel
 
+from shoal.resources.model_server import ModelServer
 from shoal.resources.pod_template import Schema, object_meta_schema, pod_template_schema
 from shoal.resources.tfjob import TFJob
 
@@ -27,6 +28,23 @@ def tfjob_schema() -> Schema:
     schema["properties"]["metadata"] = {**object_meta_schema(), "description": metadata["description"]}
     replica_spec = schema["properties"]["spec"]["properties"]["tfReplicaSpecs"]["additionalProperties"]["properties"]
     replica_spec["template"] = {**pod_template_schema(), "description": replica_spec["template"]["description"]}
+    return schema
+
+
+@cache
+def model_server_schema() -> Schema:
+    """The whole ModelServer. Its template is a pod's, but for the containers, which may be left out."""
+    schema = structural_schema(ModelServer)
+    metadata, spec = schema["properties"]["metadata"], schema["properties"]["spec"]["properties"]
+    schema["properties"]["metadata"] = {**object_meta_schema(), "description": metadata["description"]}
+    template = pod_template_schema()
+    pod = template["properties"]["spec"]
+    container = pod["properties"]["containers"]["items"]
+    pod = {key: part for key, part in pod.items() if key != "required"}
+    properties = {**template["properties"], "spec": pod}
+    spec["template"] = {**template, "properties": properties, "description": spec["template"]["description"]}
+    resources = container["properties"]["resources"]
+    spec["resources"] = {**resources, "description": spec["resources"]["description"]}
     return schema
 
 

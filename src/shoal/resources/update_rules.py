@@ -99,8 +99,12 @@ def keep_storage(update: Update) -> Iterator[Finding]:
 
 def keep_claims(update: Update) -> Iterator[Finding]:
     """A claim or volume that was made is what it is, suspended or not; Kubernetes lets it grow at most."""
-    before = {claim.get("name"): claim for claim in update.before.spec.get("storage", [])}
-    for index, claim in enumerate(update.after.spec.get("storage", [])):
+    yield from _keep_claims(update.before.spec, update.after.spec)
+
+
+def _keep_claims(spec_before: Mapping[str, Any], spec_after: Mapping[str, Any]) -> Iterator[Finding]:
+    before = {claim.get("name"): claim for claim in spec_before.get("storage", [])}
+    for index, claim in enumerate(spec_after.get("storage", [])):
         made = before.get(claim.get("name"))
         if made is None:
             continue
@@ -138,3 +142,8 @@ def check_update(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Fi
         return []
     rules = (*ALWAYS, *(WHILE_REPLICAS_ARE_THERE if update.replicas_are_there else ()))
     return [finding for rule in rules for finding in rule(update)]
+
+
+def check_server_update(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Finding]:
+    """The same for a ModelServer: its pods follow every edit, its claims do not."""
+    return list(_keep_claims(before.get("spec", {}), after.get("spec", {})))

@@ -20,6 +20,7 @@ from tests.cluster.waiting import wait_until
 
 CHART = Path(__file__).parents[3] / "charts" / "shoal"
 CRDS = CHART / "crds"
+CRD_NAMES = ("tfjobs.shoal.dev", "tfjobs.kubeflow.org", "modelservers.shoal.dev")
 RBAC = "rbac.authorization.k8s.io/v1"
 COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "operator"]
 
@@ -92,8 +93,8 @@ def install_crds(cluster: ApiCluster | NodeCluster) -> None:
 
     wait_until(lambda: not going(), 30, "the end of the CRDs of an earlier test")
     kubectl("apply", "--server-side", "-f", str(CRDS))
-    for group in ("shoal.dev", "kubeflow.org"):
-        kubectl.wait_for(f"crd/tfjobs.{group}", established)
+    for name in CRD_NAMES:
+        kubectl.wait_for(f"crd/{name}", established)
 
 
 def give_rights(cluster: ApiCluster) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.cluster.api.operators import OperatorProcess, established, service_account_kubeconfig
+from tests.cluster.api.operators import CRD_NAMES, OperatorProcess, established, service_account_kubeconfig
 from tests.cluster.api.tfjobs import names, role, tfjob, wait_for_phase
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.errors import ClusterError
@@ -22,8 +22,8 @@ COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "install"
 def install(cluster: ApiCluster, where: str, *options: str) -> Kubectl:
     """Install the operator as a user would; answer kubectl in its namespace."""
     cluster.kubectl.within("")("apply", "-f", "-", stdin=run_to_end([*COMMAND, f"--namespace={where}", *options]))
-    for group in ("shoal.dev", "kubeflow.org"):
-        cluster.kubectl.wait_for(f"crd/tfjobs.{group}", established)
+    for name in CRD_NAMES:
+        cluster.kubectl.wait_for(f"crd/{name}", established)
     return cluster.kubectl.within(where)
 
 

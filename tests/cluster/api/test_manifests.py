@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.api.operators import CRD_NAMES
 from tests.cluster.api_level import CHECKOUT, ApiCluster
 from tests.cluster.errors import ClusterError
 from tests.cluster.kubectl import Kubectl
 
 CRDS = CHECKOUT / "charts" / "shoal" / "crds"
-EXAMPLES = sorted((CHECKOUT / "examples" / "compat").glob("*.[yj]*"))
+EXAMPLES = sorted(path for folder in ("compat", "serving") for path in (CHECKOUT / "examples" / folder).glob("*.[yj]*"))
 GROUPS = ("kubeflow.org", "shoal.dev")
 RENDER = [sys.executable, "-c", "from shoal.cli import main; main()", "render"]
 
@@ -27,7 +28,7 @@ def crds(api_cluster: ApiCluster) -> Iterator[Kubectl]:
     kubectl = api_cluster.kubectl
     kubectl("apply", "--server-side", "-f", str(CRDS))
     kubectl.apply(pod_group())
-    for name in ("tfjobs.shoal.dev", "tfjobs.kubeflow.org", "podgroups.scheduling.volcano.sh"):
+    for name in (*CRD_NAMES, "podgroups.scheduling.volcano.sh"):
         # `kubectl wait` fails on an object that has no status yet.
         kubectl.wait_for(f"crd/{name}", _established, timeout=60)
     yield kubectl
@@ -55,9 +56,9 @@ def test_manifests_of_users_are_accepted(path: Path, crds: Kubectl) -> None:
     crds.within("")("apply", "--dry-run=server", "-f", str(path))
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_crds_are_structural(group: str, crds: Kubectl) -> None:
-    found = crds.json("get", f"crd/tfjobs.{group}")
+@pytest.mark.parametrize("name", CRD_NAMES)
+def test_crds_are_structural(name: str, crds: Kubectl) -> None:
+    found = crds.json("get", f"crd/{name}")
     conditions = {each["type"]: each["status"] for each in found["status"]["conditions"]}
     assert conditions["Established"] == "True"
     assert conditions.get("NonStructuralSchema", "False") == "False"
@@ -70,6 +71,11 @@ def test_fields_are_explained(group: str, crds: Kubectl) -> None:
     assert {line.split("\t")[0].strip() for line in fields} >= {"tfReplicaSpecs", "successPolicy"}
     assert "<no description>" not in text
     assert "<no description>" not in crds("explain", "tfjobs.status", f"--api-version={group}/v1")
+
+
+def test_fields_of_model_servers_are_explained(crds: Kubectl) -> None:
+    for part in ("spec", "spec.models", "spec.autoscaling", "spec.ingress", "spec.gateway", "status"):
+        assert "<no description>" not in crds("explain", f"modelservers.{part}")
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.api.model_servers import model_server
 from tests.cluster.api.operators import install_crds
 from tests.cluster.api.tfjobs import KIND, role, tfjob, wait_for_phase
 from tests.cluster.api.webhooks import (
@@ -55,6 +56,18 @@ def test_a_faulty_manifest_is_refused_on_the_users_terminal(api: str, namespace:
     assert 'admission webhook "validate.tfjobs.shoal.dev" denied the request' in told
     assert f'{place}: no volume is named "dta"; did you mean data?' in told
     assert not namespace.exists(f"tfjobs.v1.{api.split('/')[0]}/faulty")
+
+
+@pytest.mark.usefixtures("webhook")
+def test_a_faulty_model_server_is_refused_in_the_same_way(namespace: Kubectl) -> None:
+    server = model_server("faulty", models=[{"name": "digits", "basePath": "/models"}])
+    told = apply(namespace, server)
+    assert 'admission webhook "validate.modelservers.shoal.dev" denied the request' in told
+    assert "spec.models[0].basePath: nothing is mounted at /models; add spec.storage" in told
+    sound = model_server("sound", storage=[{"name": "made", "mountPath": "/models", "size": "1Gi"}])
+    assert "created" in apply(namespace, sound)
+    sound["spec"]["storage"][0]["size"] = "1Mi"
+    assert "spec.storage[0].size: 1Mi is less than the 1Gi that were made" in apply(namespace, sound)
 
 
 @pytest.mark.usefixtures("webhook")

@@ -76,11 +76,11 @@ def register(cluster: ApiCluster, at: WebhookOperator | None, failure_policy: st
     the cluster, so the URL is written in its place."""
     for each in operator_objects(Values(), "default"):
         if each["kind"].endswith("WebhookConfiguration"):
-            (webhook,) = each["webhooks"]
-            webhook["failurePolicy"] = failure_policy
-            if at is not None:
-                path = webhook["clientConfig"]["service"]["path"]
-                webhook["clientConfig"] = {"url": f"https://{at.address}:{at.port}{path}"}
+            for webhook in each["webhooks"]:
+                webhook["failurePolicy"] = failure_policy
+                if at is not None:
+                    path = webhook["clientConfig"]["service"]["path"]
+                    webhook["clientConfig"] = {"url": f"https://{at.address}:{at.port}{path}"}
             cluster.kubectl.within("")("apply", "-f", "-", stdin=json.dumps(each))
 
 
@@ -90,9 +90,10 @@ def unregister(cluster: ApiCluster) -> None:
 
 
 def bundles(kubectl: Kubectl) -> list[bytes]:
-    """Whom the API server trusts, by each configuration."""
+    """Whom the API server trusts, by each webhook."""
     found = [kubectl.json("get", each) for each in CONFIGURATIONS]
-    return [base64.b64decode(each["webhooks"][0]["clientConfig"].get("caBundle", "")) for each in found]
+    webhooks = [webhook for each in found for webhook in each["webhooks"]]
+    return [base64.b64decode(webhook["clientConfig"].get("caBundle", "")) for webhook in webhooks]
 
 
 def apply(namespace: Kubectl, job: dict[str, Any], *words: str) -> str:

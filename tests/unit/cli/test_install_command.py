@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from shoal.resources.crd import kubeflow_crd, shoal_crd
+from shoal.resources.model_server_crd import model_server_crd
 
 
 def printed(result):
@@ -21,8 +22,8 @@ def container(objects):
 def test_everything_is_printed_in_the_order_in_which_it_is_needed(shoal):
     objects = printed(shoal("install", "--print"))
     kinds = [each["kind"] for each in objects]
-    assert objects[:2] == [shoal_crd(), kubeflow_crd()]
-    assert kinds[2:4] == ["Namespace", "ServiceAccount"]
+    assert objects[:3] == [shoal_crd(), kubeflow_crd(), model_server_crd()]
+    assert kinds[3:5] == ["Namespace", "ServiceAccount"]
     assert kinds.index("Deployment") > max(index for index, kind in enumerate(kinds) if "Role" in kind)
     assert {each["metadata"]["namespace"] for each in objects if "namespace" in each["metadata"]} == {"shoal-system"}
 

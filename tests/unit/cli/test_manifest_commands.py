@@ -37,7 +37,7 @@ REFUSALS = {
     "a program": (b"\x7fELF\x02\x01\x00\x00\xff", "not a text file; a manifest is YAML or JSON in UTF-8"),
     "broken JSON": (b'{"apiVersion": ', "not valid YAML"),
     "words": (b"hello world", "not a manifest; a manifest is a mapping with apiVersion, kind, metadata and spec"),
-    "a resource without a job": (b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "there is no TFJob in it"),
+    "a resource without a job": (b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "there is no TFJob"),
     "a fault": (write_yaml(changed(GOOD, "spec.runPolice", {})).encode(), "unknown field; did you mean runPolicy?"),
     "a merge into itself": (b"a: &a {<<: *a}", "every manifest says what it is"),
 }  # fmt: skip
@@ -145,7 +145,8 @@ def test_what_is_rendered_is_no_job_of_shoal(shoal, tmp_path):
     (tmp_path / "objects.yaml").write_text(shoal("render", EXAMPLES / "master.yaml").out)
     assert not [document for document in load(tmp_path / "objects.yaml") if document.job]
     again = shoal("render", tmp_path / "objects.yaml")
-    assert (again.code, again.err) == (2, f"error: {tmp_path}/objects.yaml: there is no TFJob in it\n")
+    said = f"error: {tmp_path}/objects.yaml: there is no TFJob and no ModelServer in it\n"
+    assert (again.code, again.err) == (2, said)
 
 
 def test_render_keeps_documents_beside_the_job_and_gives_a_namespace(shoal, written):
@@ -193,3 +194,16 @@ def test_convert_wants_a_group_that_it_knows(shoal, written):
     assert result.code == 2
     assert "batch" in result.err
     assert shoal("convert", written(GOOD)).code == 2
+
+
+SERVER = EXAMPLES.parent / "serving" / "digits.yaml"
+
+
+def test_a_model_server_is_rendered_linted_and_kept_by_convert(shoal, tmp_path):
+    rendered = list(yaml.safe_load_all(shoal("render", SERVER, "--namespace", "team").out))
+    assert [each["kind"] for each in rendered] == ["ConfigMap", "Deployment", "Service", "PodDisruptionBudget"]
+    assert {each["metadata"]["namespace"] for each in rendered} == {"team"}
+    linted = shoal("lint", SERVER)
+    assert (linted.code, linted.err) == (0, "nothing to complain about\n")
+    kept = shoal("convert", SERVER, "--to", "kubeflow.org")
+    assert yaml.safe_load(kept.out) == yaml.safe_load(SERVER.read_text())

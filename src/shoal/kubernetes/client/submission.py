@@ -9,7 +9,7 @@ from shoal.kubernetes.operator.api import Object
 from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.kinds import JOBS, Kind
 from shoal.kubernetes.operator.views import Job, Owned
-from shoal.resources import Document, Other, TFJob, parse
+from shoal.resources import Document, ModelServer, Other, TFJob, parse
 from shoal.runs import RunError
 
 BEFORE_JOBS_CAN_BE_TRIED = ("Namespace", "CustomResourceDefinition")
@@ -32,7 +32,7 @@ class Submission:
         self._default = default_namespace
         self._delivery = delivery
         self.jobs = [self._job(document.job) for document in documents if document.job]
-        self.others = [document.resource.value for document in documents if isinstance(document.resource, Other)]
+        self.others = [_written(document.resource) for document in documents if document.job is None]
         self._placed: list[tuple[Kind[Owned], Object]] = []
 
     async def prepare(self, client: Client, replaced: Sequence[str]) -> None:
@@ -88,3 +88,7 @@ class Submission:
                 "leave --namespace out, or the one in the manifest",
             )
         return {**manifest, "metadata": {**metadata, "namespace": named or self._wanted or self._default}}
+
+
+def _written(resource: TFJob | ModelServer | Other) -> Object:
+    return resource.value if isinstance(resource, Other) else resource.dump()

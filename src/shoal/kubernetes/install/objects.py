@@ -20,6 +20,7 @@ from shoal.kubernetes.install.rights import (
 from shoal.kubernetes.install.values import Values
 from shoal.kubernetes.install.webhook import webhook_objects
 from shoal.resources.crd import kubeflow_crd, shoal_crd
+from shoal.resources.model_server_crd import model_server_crd
 
 Object = dict[str, Any]
 RBAC_API = "rbac.authorization.k8s.io"
@@ -27,7 +28,7 @@ RBAC_API = "rbac.authorization.k8s.io"
 
 def definitions() -> list[Object]:
     """The CRDs."""
-    return [shoal_crd(), kubeflow_crd()]
+    return [shoal_crd(), kubeflow_crd(), model_server_crd()]
 
 
 def namespace_object(name: str) -> Object:

@@ -29,13 +29,16 @@ class Right:
 
 
 _JOBS = ("shoal.dev", "kubeflow.org")
+_ALL = ("get", "list", "watch", "create", "patch", "delete")
 
 IN_NAMESPACES = (
     Right(_JOBS, ("tfjobs",), ("get", "list", "watch", "delete")),
     Right(_JOBS, ("tfjobs/status",), ("patch",)),
+    Right(("shoal.dev",), ("modelservers",), ("get", "list", "watch")),
+    Right(("shoal.dev",), ("modelservers/status",), ("patch",)),
     Right(
         _JOBS,
-        ("tfjobs/finalizers",),
+        ("tfjobs/finalizers", "modelservers/finalizers"),
         ("update",),
         why="OwnerReferencesPermissionEnforcement, as OpenShift has it, asks for the right to set owners' finalizers.",
     ),
@@ -44,15 +47,19 @@ IN_NAMESPACES = (
     Right(
         ("",),
         ("services", "configmaps"),
-        ("list", "watch", "create", "patch", "delete"),
+        _ALL,
         why="A server-side apply that creates needs both rights.",
     ),
-    Right(("",), ("persistentvolumeclaims",), ("create", "patch")),
-    Right(("apps",), ("deployments",), ("create", "patch")),
+    Right(("",), ("persistentvolumeclaims",), ("get", "create", "patch")),
+    Right(("apps",), ("deployments",), _ALL),
+    Right(("autoscaling",), ("horizontalpodautoscalers",), _ALL),
+    Right(("policy",), ("poddisruptionbudgets",), _ALL),
+    Right(("networking.k8s.io",), ("ingresses",), _ALL),
+    Right(("gateway.networking.k8s.io",), ("httproutes",), _ALL),
     Right(("scheduling.volcano.sh", "scheduling.x-k8s.io"), ("podgroups",), ("create", "patch", "delete")),
     Right(("events.k8s.io",), ("events",), ("create",)),
 )
-"""In the namespaces whose jobs it looks after."""
+"""In the namespaces whose jobs and servers it looks after."""
 
 IN_CLUSTER = (Right(("",), ("persistentvolumes",), ("list", "create", "patch", "delete")),)
 """Volumes belong to no namespace: those that jobs on NFS need."""

@@ -59,32 +59,35 @@ def _configuration(kind: str, verb: str, values: Values, release: Release) -> Ob
     client: Object = {"service": service}
     if chosen.certificate.ca_bundle:
         client["caBundle"] = chosen.certificate.ca_bundle
-    webhook = {
-        "name": f"{verb}.tfjobs.shoal.dev",
+    common = {
         "admissionReviewVersions": ["v1"],
         "clientConfig": client,
         "failurePolicy": chosen.failure_policy.value,
         "matchPolicy": "Equivalent",
         "namespaceSelector": _namespaces(values),
-        "rules": [_rule(api) for api in (SHOAL_API, KUBEFLOW_API)],
         "sideEffects": "None",
         "timeoutSeconds": chosen.timeout_seconds,
     }
+    jobs = [_rule(api, "tfjobs") for api in (SHOAL_API, KUBEFLOW_API)]
+    webhooks = [{"name": f"{verb}.tfjobs.shoal.dev", "rules": jobs, **common}]
+    if kind == "Validating":  # nothing of a server is written for its user
+        servers = [_rule(SHOAL_API, "modelservers")]
+        webhooks.append({"name": f"{verb}.modelservers.shoal.dev", "rules": servers, **common})
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": f"{kind}WebhookConfiguration",
         "metadata": about,
-        "webhooks": [webhook],
+        "webhooks": webhooks,
     }
 
 
-def _rule(api_version: str) -> Object:
+def _rule(api_version: str, plural: str) -> Object:
     group, version = api_version.split("/")
     return {
         "apiGroups": [group],
         "apiVersions": [version],
         "operations": ["CREATE", "UPDATE"],
-        "resources": ["tfjobs"],
+        "resources": [plural],
         "scope": "Namespaced",
     }
 

@@ -1,6 +1,7 @@
 """The operator at work: reflectors fill the caches, their news fill the queue, workers empty it.
 
-It begins once it leads, and reads everything anew then. Jobs are listed before their pods: a status that names a pod
+It begins once it leads, and reads everything anew then. Jobs are listed before their pods, as servers are before their
+objects: a status that names a pod
 as seen is then never newer than the list in which that pod is looked for.
 """
 
@@ -9,26 +10,28 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from typing import Any
 
 import structlog
 
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import OPERATOR, OPERATOR_NAME
 from shoal.kubernetes.operator.api import API, APIError, ConflictError, NotLeaderError, UnreachableError
-from shoal.kubernetes.operator.caches import Caches, JobKey, key_of, owner_key
+from shoal.kubernetes.operator.caches import Caches, Key, ServerKey, key_of, owner_key
 from shoal.kubernetes.operator.events import Recorder
-from shoal.kubernetes.operator.kinds import CONFIG_MAPS, JOBS, PODS, SERVICES
+from shoal.kubernetes.operator.kinds import CONFIG_MAPS, DEPLOYMENTS, JOBS, PODS, SERVERS, SERVICES
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.operator.reconcile import Reconciler
 from shoal.kubernetes.operator.reflector import Reflector
-from shoal.kubernetes.operator.views import Job, Named, Owned, Pod
+from shoal.kubernetes.operator.serving.reconcile import ServerReconciler
+from shoal.kubernetes.operator.views import Job, Named, Pod, Server
 from shoal.kubernetes.operator.volumes import delete_left_volumes
 from shoal.kubernetes.operator.wanted import read_status
 from shoal.kubernetes.operator.work_queue import WorkQueue
 from shoal.resources import ConditionType
 
 RESYNC_SECONDS = 600.0
-"""How often every job is looked at although nothing was heard of it."""
+"""How often everything is looked at although nothing was heard of it."""
 
 SHORTEST_TIMER_SECONDS = 0.05
 VOLUME_SECONDS = 3.0
@@ -54,7 +57,7 @@ class Controller:
         gpus: GPUNames = GPU_NAMES,
     ) -> None:
         self.caches = Caches()
-        self.queue: WorkQueue[JobKey] = WorkQueue(metrics.queue_wait.observe)
+        self.queue: WorkQueue[Key] = WorkQueue(metrics.queue_wait.observe)
         self.ready = False
         self._api = api
         self._metrics = metrics
@@ -62,12 +65,18 @@ class Controller:
         self._workers = workers
         self._recorder = Recorder(api, instance)
         self._reconciler = Reconciler(api, self.caches, self._recorder, metrics, gpus=gpus)
+        self._server_reconciler = ServerReconciler(api, self.caches, self._recorder, gpus=gpus)
+        self._owners: list[Reflector[Any]] = [
+            *(Reflector(api, kind, self.caches.jobs[name], namespace) for name, kind in JOBS.items()),
+            Reflector(api, SERVERS, self.caches.servers, namespace),
+        ]
         selector = f"{OPERATOR_NAME}={OPERATOR}"
-        self._jobs = [Reflector(api, kind, self.caches.jobs[name], namespace) for name, kind in JOBS.items()]
-        self._owned: list[Reflector[Pod] | Reflector[Owned]] = [
+        self._owned: list[Reflector[Any]] = [
             Reflector(api, PODS, self.caches.pods, namespace, selector),
             Reflector(api, SERVICES, self.caches.services, namespace, selector),
             Reflector(api, CONFIG_MAPS, self.caches.config_maps, namespace, selector),
+            Reflector(api, DEPLOYMENTS, self.caches.deployments, namespace, selector),
+            *(Reflector(api, kind, store, namespace, selector) for kind, store in self.caches.beside_servers.items()),
         ]
         self._stopping = asyncio.Event()
         self._volumes_left = asyncio.Event()
@@ -77,15 +86,16 @@ class Controller:
         """Work until `stop` is called, and leave no pass half done then."""
         async with asyncio.TaskGroup() as tasks:
             running = []
-            for reflectors in (self._jobs, self._owned):
+            for reflectors in (self._owners, self._owned):
                 running += [tasks.create_task(reflector.run()) for reflector in reflectors]
                 for reflector in reflectors:
                     await reflector.synced.wait()
             self._listen()
-            for job in self.caches.all_jobs():
-                self.queue.add(key_of(job))
+            for key in self.caches.all_keys():
+                self.queue.add(key)
             self.ready = True
-            log.info("ready", jobs=len(self.caches.all_jobs()), pods=len(self.caches.pods))
+            counts = {"jobs": len(self.caches.all_jobs()), "servers": len(self.caches.servers)}
+            log.info("ready", **counts, pods=len(self.caches.pods))
             running += [tasks.create_task(self._resync()), tasks.create_task(self._clean_volumes())]
             workers = [tasks.create_task(self._work()) for _ in range(self._workers)]
             await self._stopping.wait()
@@ -104,9 +114,11 @@ class Controller:
     def _listen(self) -> None:
         for jobs in self.caches.jobs.values():
             jobs.listen(self._on_job)
+        self.caches.servers.listen(self._on_server)
         self.caches.pods.listen(self._on_pod)
-        self.caches.services.listen(self._on_object)
-        self.caches.config_maps.listen(self._on_object)
+        self.caches.deployments.listen(self._on_deployment)
+        for store in (self.caches.services, self.caches.config_maps, *self.caches.beside_servers.values()):
+            store.listen(self._on_object)
 
     def _on_job(self, before: Job | None, after: Job | None) -> None:
         if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
@@ -116,6 +128,18 @@ class Controller:
                 self._metrics.count(self._metrics.jobs_deleted, before.metadata.namespace)
         if after is not None:
             self.queue.add(key_of(after))
+
+    def _on_server(self, before: Server | None, after: Server | None) -> None:
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            self._server_reconciler.forget(before)
+            self._volumes_left.set()
+        if after is not None:
+            self.queue.add(key_of(after))
+
+    def _on_deployment(self, before: Named | None, after: Named | None) -> None:
+        found = after or before
+        if found is not None and isinstance(key := owner_key(found), ServerKey):
+            self.queue.add(key)
 
     def _on_pod(self, before: Pod | None, after: Pod | None) -> None:
         pod = after or before
@@ -131,16 +155,17 @@ class Controller:
 
     async def _resync(self) -> None:
         while True:
-            for reflector in (*self._jobs, *self._owned):
+            for reflector in (*self._owners, *self._owned):
                 self._metrics.lists.labels(resource=reflector.kind.plural).set(reflector.lists)
             self._metrics.objects.labels(resource="pods").set(len(self.caches.pods))
             self._metrics.objects.labels(resource="tfjobs").set(len(self.caches.all_jobs()))
+            self._metrics.objects.labels(resource="modelservers").set(len(self.caches.servers))
             await asyncio.sleep(RESYNC_SECONDS * random.uniform(0.8, 1.2))
-            for job in self.caches.all_jobs():
-                self.queue.add(key_of(job))
+            for key in self.caches.all_keys():
+                self.queue.add(key)
 
     async def _clean_volumes(self) -> None:
-        """At the start, and some seconds after jobs were deleted: many are often deleted at once."""
+        """At the start, and some seconds after owners were deleted: many are often deleted at once."""
         while True:
             await delete_left_volumes(self._api, self.caches, self._namespace)
             await self._volumes_left.wait()
@@ -158,10 +183,13 @@ class Controller:
                 self.queue.done(key)
             self._metrics.passes.labels(result=result).observe(time.monotonic() - began)
 
-    async def _pass(self, key: JobKey) -> str:
-        told = log.bind(job=key.name, namespace=key.namespace)
+    async def _pass(self, key: Key) -> str:
+        told = log.bind(name=key.name, namespace=key.namespace)
         try:
-            wake_at = await self._reconciler.reconcile(key)
+            if isinstance(key, ServerKey):
+                wake_at = await self._server_reconciler.reconcile(key)
+            else:
+                wake_at = await self._reconciler.reconcile(key)
         except NotLeaderError:
             raise
         except ConflictError as fault:

@@ -1,4 +1,4 @@
-"""Events (events.k8s.io/v1): what `kubectl describe tfjob` tells of the last hour.
+"""Events (events.k8s.io/v1): what `kubectl describe` tells of the last hour.
 
 They are for people, so they are sent in the background, and one that cannot be sent is dropped. What repeats within
 some minutes is said once: an operator that cannot create a pod would say so on every try.
@@ -15,7 +15,7 @@ import structlog
 
 from shoal.kubernetes.operator.api import API, APIError, NotLeaderError, UnreachableError
 from shoal.kubernetes.operator.kinds import EVENTS
-from shoal.kubernetes.operator.views import Job
+from shoal.kubernetes.operator.views import Job, Server
 from shoal.resources.base import format_time
 from shoal.resources.tfjob import SHOAL_OPERATOR
 
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 class Recorder:
-    """Says what happens to jobs, in the name of this `instance` of the operator."""
+    """Says what happens to jobs and servers, in the name of this `instance` of the operator."""
 
     def __init__(self, api: API, instance: str) -> None:
         self._api = api
@@ -37,29 +37,29 @@ class Recorder:
         self._said: dict[tuple[str, str, str], float] = {}
         self._sending: set[asyncio.Task[None]] = set()
 
-    def normal(self, job: Job, reason: str, note: str) -> None:
-        self._record(job, "Normal", reason, note)
+    def normal(self, about: Job | Server, reason: str, note: str) -> None:
+        self._record(about, "Normal", reason, note)
 
-    def warning(self, job: Job, reason: str, note: str) -> None:
-        self._record(job, "Warning", reason, note)
+    def warning(self, about: Job | Server, reason: str, note: str) -> None:
+        self._record(about, "Warning", reason, note)
 
     async def flush(self, seconds: float) -> None:
         """Give what is being sent so much time to arrive."""
         if self._sending:
             await asyncio.wait(self._sending, timeout=seconds)
 
-    def _record(self, job: Job, type: str, reason: str, note: str) -> None:
+    def _record(self, about: Job | Server, type: str, reason: str, note: str) -> None:
         now = time.time()
-        said = (job.metadata.uid, reason, note)
+        said = (about.metadata.uid, reason, note)
         if now - self._said.get(said, 0.0) < REPEAT_SECONDS:
             return
         if len(self._said) > MOST_SAID:
             self._said = {key: at for key, at in self._said.items() if now - at < REPEAT_SECONDS}
         self._said[said] = now
-        log.info(note, job=job.metadata.name, namespace=job.metadata.namespace, reason=reason)
+        log.info(note, name=about.metadata.name, namespace=about.metadata.namespace, reason=reason)
         if len(self._sending) >= MOST_UNSENT:
             return
-        task = asyncio.create_task(self._send(_event(job, type, reason, note, now, self._instance)))
+        task = asyncio.create_task(self._send(_event(about, type, reason, note, now, self._instance)))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
@@ -77,12 +77,12 @@ def listing(names: Iterable[object]) -> str:
     return ", ".join(all_names[:NAMED]) + rest
 
 
-def _event(job: Job, type: str, reason: str, note: str, now: float, instance: str) -> dict[str, object]:
-    about = job.metadata
+def _event(about: Job | Server, type: str, reason: str, note: str, now: float, instance: str) -> dict[str, object]:
+    who = about.metadata
     return {
         "apiVersion": EVENTS.api_version,
         "kind": EVENTS.name,
-        "metadata": {"name": f"{about.name}.{secrets.token_hex(8)}", "namespace": about.namespace},
+        "metadata": {"name": f"{who.name}.{secrets.token_hex(8)}", "namespace": who.namespace},
         "eventTime": format_time(now),
         "reportingController": SHOAL_OPERATOR,
         "reportingInstance": instance,
@@ -91,10 +91,10 @@ def _event(job: Job, type: str, reason: str, note: str, now: float, instance: st
         "reason": reason,
         "note": note[:LONGEST_NOTE],
         "regarding": {
-            "apiVersion": job.api_version,
-            "kind": "TFJob",
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": about.uid,
+            "apiVersion": about.api_version,
+            "kind": about.kind,
+            "namespace": who.namespace,
+            "name": who.name,
+            "uid": who.uid,
         },
     }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from shoal.kubernetes.operator.views import Job, Lease, Named, Owned, Pod
+from shoal.kubernetes.operator.views import Deployment, Job, Lease, Named, Owned, Pod, Server
 from shoal.resources import KUBEFLOW_API, SHOAL_API
 
 V = TypeVar("V", bound=Named)
@@ -34,7 +34,11 @@ SERVICES = Kind("v1", "Service", "services", Owned)
 CONFIG_MAPS = Kind("v1", "ConfigMap", "configmaps", Owned)
 CLAIMS = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", Owned)
 VOLUMES = Kind("v1", "PersistentVolume", "persistentvolumes", Owned, namespaced=False)
-DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments", Owned)
+DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments", Deployment)
+AUTOSCALERS = Kind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Owned)
+DISRUPTION_BUDGETS = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", Owned)
+INGRESSES = Kind("networking.k8s.io/v1", "Ingress", "ingresses", Owned)
+HTTP_ROUTES = Kind("gateway.networking.k8s.io/v1", "HTTPRoute", "httproutes", Owned)
 VOLCANO_GROUPS = Kind("scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", Owned)
 COSCHEDULING_GROUPS = Kind("scheduling.x-k8s.io/v1alpha1", "PodGroup", "podgroups", Owned)
 EVENTS = Kind("events.k8s.io/v1", "Event", "events", Owned)
@@ -43,10 +47,24 @@ LEASES = Kind("coordination.k8s.io/v1", "Lease", "leases", Lease)
 JOBS: dict[str, Kind[Job]] = {api: Kind(api, "TFJob", "tfjobs", Job) for api in (SHOAL_API, KUBEFLOW_API)}
 """TFJobs by `apiVersion`."""
 
-_RENDERED = (SERVICES, CONFIG_MAPS, CLAIMS, VOLUMES, DEPLOYMENTS, VOLCANO_GROUPS, COSCHEDULING_GROUPS)
-_BY_NAME: dict[tuple[str, str], Kind[Owned]] = {(kind.api_version, kind.name): kind for kind in _RENDERED}
+SERVERS = Kind(SHOAL_API, "ModelServer", "modelservers", Server)
+
+_RENDERED: tuple[Kind[Any], ...] = (
+    SERVICES,
+    CONFIG_MAPS,
+    CLAIMS,
+    VOLUMES,
+    DEPLOYMENTS,
+    AUTOSCALERS,
+    DISRUPTION_BUDGETS,
+    INGRESSES,
+    HTTP_ROUTES,
+    VOLCANO_GROUPS,
+    COSCHEDULING_GROUPS,
+)
+_BY_NAME = {(kind.api_version, kind.name): kind for kind in _RENDERED}
 
 
-def kind_of(rendered: dict[str, object]) -> Kind[Owned]:
+def kind_of(rendered: dict[str, object]) -> Kind[Any]:
     """The kind of an object that a renderer made."""
     return _BY_NAME[str(rendered["apiVersion"]), str(rendered["kind"])]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from shoal.kubernetes.claims import claims
 from shoal.kubernetes.cluster_config import Object, config_map
 from shoal.kubernetes.gang import pod_group
-from shoal.kubernetes.labels import namespace
+from shoal.kubernetes.labels import Owner, namespace
 from shoal.kubernetes.operator.replica_pods import owner_reference
 from shoal.kubernetes.services import service
 from shoal.kubernetes.tensorboard import tensorboard
@@ -24,7 +24,7 @@ DIGEST = "shoal.dev/applied"
 """Annotation: digest of what was applied."""
 
 JOB = "shoal.dev/job"
-"""Annotation of what a job cannot own: `namespace/name/uid` of the job."""
+"""Annotation of what a job (or server) cannot own: `namespace/name/uid` of it."""
 
 
 def before_pods(job: TFJob) -> Iterator[Object]:
@@ -41,13 +41,13 @@ def beside_pods(job: TFJob) -> Iterator[Object]:
     yield from tensorboard(job)
 
 
-def adopt(job: TFJob, uid: str, rendered: Object) -> Object:
-    """The rendered object as the job's own. A PersistentVolume has no namespace, so a job cannot own it."""
+def adopt(owner: Owner, uid: str, rendered: Object) -> Object:
+    """The rendered object as the owner's own. A PersistentVolume has no namespace, so nobody in one can own it."""
     annotations = rendered["metadata"].setdefault("annotations", {})
     if "namespace" in rendered["metadata"]:
-        rendered["metadata"]["ownerReferences"] = [owner_reference(job, uid)]
+        rendered["metadata"]["ownerReferences"] = [owner_reference(owner, uid)]
     else:
-        annotations[JOB] = f"{namespace(job)}/{job.name}/{uid}"
+        annotations[JOB] = f"{namespace(owner)}/{owner.name}/{uid}"
     annotations[DIGEST] = digest(rendered)
     return rendered
 

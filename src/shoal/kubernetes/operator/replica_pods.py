@@ -6,6 +6,7 @@ from typing import Any
 
 from shoal.kubernetes.cluster_config import Object
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
+from shoal.kubernetes.labels import Owner
 from shoal.kubernetes.operator.progress import speaks
 from shoal.kubernetes.pods import pod
 from shoal.resources import TFJob
@@ -20,12 +21,12 @@ SHAPE = "shoal.dev/cluster-shape"
 """Annotation: the cluster that the pod was told of, as `decide` names it."""
 
 
-def owner_reference(job: TFJob, uid: str) -> dict[str, Any]:
-    """What makes an object the job's, so that it goes when the job goes."""
+def owner_reference(owner: Owner, uid: str) -> dict[str, Any]:
+    """What makes an object the owner's, so that it goes when the owner goes."""
     return {
-        "apiVersion": job.api_version,
-        "kind": job.kind,
-        "name": job.name,
+        "apiVersion": owner.api_version,
+        "kind": owner.kind,
+        "name": owner.name,
         "uid": uid,
         "controller": True,
         "blockOwnerDeletion": True,

@@ -62,8 +62,44 @@ class Job(View):
 
     metadata: Metadata
     api_version: str = ""
+    kind: str = "TFJob"
     spec: dict[str, Any] = field(default_factory=dict)
     status: dict[str, Any] = field(default_factory=dict)
+
+
+class Server(View):
+    """A ModelServer as stored. `shoal.resources.parse_server` makes a typed one of it."""
+
+    metadata: Metadata
+    api_version: str = ""
+    kind: str = "ModelServer"
+    spec: dict[str, Any] = field(default_factory=dict)
+    status: dict[str, Any] = field(default_factory=dict)
+
+
+class DeploymentSpec(View):
+    replicas: int = 1
+
+
+class DeploymentCondition(View):
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class DeploymentStatus(View):
+    observed_generation: int = 0
+    replicas: int = 0
+    ready_replicas: int = 0
+    updated_replicas: int = 0
+    conditions: list[DeploymentCondition] = field(default_factory=list)
+
+
+class Deployment(View):
+    metadata: Metadata
+    spec: DeploymentSpec = field(default_factory=DeploymentSpec)
+    status: DeploymentStatus = field(default_factory=DeploymentStatus)
 
 
 class Waiting(View):

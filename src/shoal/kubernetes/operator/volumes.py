@@ -1,7 +1,7 @@
-"""PersistentVolumes that operators made for jobs which are gone.
+"""PersistentVolumes that operators made for jobs and servers which are gone.
 
-A volume belongs to no namespace, so no job can own it, and the garbage collector leaves it. All volumes are compared
-with all jobs: that needs no memory of what was deleted while nobody watched.
+A volume belongs to no namespace, so nobody in one can own it, and the garbage collector leaves it. All volumes are
+compared with all jobs and servers: that needs no memory of what was deleted while nobody watched.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ log = structlog.get_logger(__name__)
 
 
 async def delete_left_volumes(api: API, caches: Caches, namespace: str | None) -> None:
-    """Delete the volumes of jobs that are not there any more; of `namespace` alone where one is given."""
+    """Delete the volumes of owners that are not there any more; of `namespace` alone where one is given."""
     try:
         volumes, _ = await api.list(VOLUMES, None, f"{OPERATOR_NAME}={OPERATOR}")
-        # Read after the volumes: the job of each volume that was listed has been in the cache before.
-        jobs = {job.metadata.uid for job in caches.all_jobs()}
+        # Read after the volumes: the owner of each volume that was listed has been in the cache before.
+        owners = {job.metadata.uid for job in caches.all_jobs()}
+        owners |= {server.metadata.uid for server in caches.servers.all()}
         for volume in volumes:
             place, _, rest = volume.metadata.annotations.get(JOB, "").partition("/")
             uid = rest.rpartition("/")[2]
-            if not uid or uid in jobs or (namespace is not None and place != namespace):
+            if not uid or uid in owners or (namespace is not None and place != namespace):
                 continue
             try:
                 await api.delete(VOLUMES, None, volume.metadata.name, uid=volume.metadata.uid)

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import ValidationError
 
 from shoal.kubernetes.cluster_config import Object
+from shoal.kubernetes.labels import Owner
 from shoal.kubernetes.operator.kinds import Kind, kind_of
 from shoal.kubernetes.operator.owned_objects import DIGEST, adopt, before_pods, beside_pods
 from shoal.kubernetes.operator.store import ObjectKey
-from shoal.kubernetes.operator.views import Job, Owned
+from shoal.kubernetes.operator.views import Job
 from shoal.resources import JobStatus, TFJob, parse
 
 
 @dataclass(frozen=True, slots=True)
 class WantedObject:
-    """An object beside the job's pods, ready to be applied."""
+    """An object that a job or server owns, ready to be applied."""
 
-    kind: Kind[Owned]
+    kind: Kind[Any]
     key: ObjectKey
     manifest: Object
 
@@ -41,7 +43,7 @@ class Wanted:
     job: TFJob
     before_pods: list[WantedObject]
     beside_pods: list[WantedObject]
-    applied: dict[tuple[Kind[Owned], ObjectKey], str] = field(default_factory=dict)
+    applied: dict[tuple[Kind[Any], ObjectKey], str] = field(default_factory=dict)
     group_removed: bool = False
     writes: int = 0
 
@@ -63,8 +65,8 @@ class WantedJobs:
             uid,
             generation,
             typed,
-            _adopted(typed, uid, before_pods(typed)),
-            _adopted(typed, uid, beside_pods(typed)),
+            adopted(typed, uid, before_pods(typed)),
+            adopted(typed, uid, beside_pods(typed)),
         )
         if known is not None:
             wanted.applied, wanted.writes = known.applied, known.writes
@@ -90,9 +92,9 @@ def manifest_of(job: Job) -> dict[str, object]:
     return {"apiVersion": job.api_version, "kind": "TFJob", "metadata": metadata, "spec": job.spec}
 
 
-def _adopted(job: TFJob, uid: str, rendered: Iterable[Object]) -> list[WantedObject]:
-    adopted = (adopt(job, uid, each) for each in rendered)
-    return [WantedObject(kind_of(each), _key(each), each) for each in adopted]
+def adopted(owner: Owner, uid: str, rendered: Iterable[Object]) -> list[WantedObject]:
+    """The rendered objects as the owner's own, ready to be applied."""
+    return [WantedObject(kind_of(each), _key(each), each) for each in (adopt(owner, uid, each) for each in rendered)]
 
 
 def _key(manifest: Object) -> ObjectKey:

@@ -13,9 +13,9 @@ import msgspec
 
 from shoal.resources import Fault, ManifestError, parse
 from shoal.resources.defaulting import default_roles
-from shoal.resources.document import check_job
+from shoal.resources.document import check_job, check_server
 from shoal.resources.place import Finding, format_path
-from shoal.resources.update_rules import check_update
+from shoal.resources.update_rules import check_server_update, check_update
 from shoal.training.lint import Severity, lint
 
 LONGEST_WARNING = 256
@@ -58,8 +58,8 @@ def answer(path: str, body: bytes) -> bytes:
 
 
 def _answer(decide: Callable[[Object, Object | None], Object], request: _Request) -> Object:
-    """Nothing is said of a job whose spec stays as it is: its status and metadata must be free to change, and a job
-    with a fault must be free to be deleted."""
+    """Nothing is said of what keeps its spec as it is: its status and metadata must be free to change, and a job with a
+    fault must be free to be deleted."""
     job, stored = request.object, request.old_object
     if job is None or request.sub_resource or request.operation not in ("CREATE", "UPDATE"):
         return {}
@@ -73,19 +73,22 @@ def _metadata(job: Object) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-def _validate(job: Object, stored: Object | None) -> Object:
-    """Refused is what the loader refuses, and what a running job cannot follow; what was wrong already may stay so."""
-    checked, findings = check_job(job)
+def _validate(resource: Object, stored: Object | None) -> Object:
+    """Refused is what the loader refuses, and what a job that runs, or a claim that was made, cannot follow; what was
+    wrong already may stay so."""
+    is_server = resource.get("kind") == "ModelServer"
+    check = check_server if is_server else check_job
+    checked, findings = check(resource)
     kept: list[Finding] = []
     if stored is not None:
-        checked_before, before = check_job(stored)
+        checked_before, before = check(stored)
         known = {(finding.path, finding.problem) for finding in before}
         kept = [finding for finding in findings if (finding.path, finding.problem) in known]
         findings = [finding for finding in findings if finding not in kept]
-        findings += check_update(checked_before, checked)
+        findings += (check_server_update if is_server else check_update)(checked_before, checked)
     if findings:
         return {"allowed": False, "status": {"code": 422, "reason": "Invalid", "message": "\n".join(_tell(findings))}}
-    warnings = [warning[:LONGEST_WARNING] for warning in [*_tell(kept), *_lint(job)]][:MOST_WARNINGS]
+    warnings = [warning[:LONGEST_WARNING] for warning in [*_tell(kept), *_lint(resource)]][:MOST_WARNINGS]
     return {"warnings": warnings} if warnings else {}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cluster.api.operators import CRD_NAMES
 from tests.cluster.dockerfile import built_by_dockerfile
 from tests.cluster.helm_program import CHART, Helm
 from tests.cluster.kubectl import Kubectl
@@ -32,7 +33,7 @@ def installed(node_cluster: NodeCluster, helm: Helm) -> Iterator[Kubectl]:
     assert restarts(kubectl) == {0}
     assert faults(kubectl) == []
     helm("uninstall", "shoal", *about)
-    node_cluster.kubectl("delete", "crds", "tfjobs.shoal.dev", "tfjobs.kubeflow.org", "--wait=false")
+    node_cluster.kubectl("delete", "crds", *CRD_NAMES, "--wait=false")
     node_cluster.kubectl("delete", f"namespace/{WHERE}", "--wait=false")
 
 

@@ -126,3 +126,38 @@ def test_a_review_of_another_shape_is_told(version, request_, told):
     body = {"apiVersion": f"admission.k8s.io/{version}", "kind": "AdmissionReview", "request": request_}
     with pytest.raises(ReviewError, match=told):
         answer("/validate", json.dumps(body).encode())
+
+
+SERVER: dict[str, Any] = {
+    "apiVersion": "shoal.dev/v1",
+    "kind": "ModelServer",
+    "metadata": {"name": "digits"},
+    "spec": {
+        "models": [{"name": "digits", "basePath": "/models/digits"}],
+        "storage": [{"name": "models", "mountPath": "/models", "size": "2Gi"}],
+    },
+}
+
+
+def test_a_model_server_is_checked_by_its_own_rules():
+    assert review("/validate", SERVER) == {"allowed": True}
+    assert review("/default", SERVER) == {"allowed": True}
+    response = review("/validate", changed(SERVER, "spec.storage", []))
+    assert response["status"]["message"].startswith("spec.models[0].basePath: nothing is mounted at /models/digits")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "refused"),
+    [
+        ("spec.storage.0.size", "1Gi", "spec.storage[0].size: 1Gi is less than the 2Gi that were made"),
+        ("spec.storage.0.storageClassName", "fast", "spec.storage[0].storageClassName: models was made already"),
+        ("spec.storage.0.size", "3Gi", ""),
+        ("spec.storage.0.mountPath", "/models/digits", ""),
+        ("spec.models.0.name", "other", ""),
+        ("spec.replicas", 3, ""),
+    ],
+)
+def test_pods_of_a_server_follow_every_edit_and_claims_do_not(path, value, refused):
+    response = review("/validate", changed(SERVER, path, value), SERVER)
+    assert response["allowed"] is not bool(refused)
+    assert refused in response.get("status", {}).get("message", "")

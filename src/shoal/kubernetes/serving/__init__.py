@@ -1,0 +1,1 @@
+"""A ModelServer as plain Kubernetes objects."""
