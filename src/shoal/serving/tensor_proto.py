@@ -28,7 +28,7 @@ LARGEST_FILL_BYTES = 1 << 30
 MOST_DIMENSIONS = 64
 """numpy's limit; TensorFlow's is 254."""
 
-_RAW_FIELDS: dict[np.dtype, tuple[str, np.dtype]] = {
+_RAW_FIELDS: dict[np.dtype, str] = {
     np.dtype(np.float32): "float_val",
     np.dtype(np.float64): "double_val",
     np.dtype(np.complex64): "scomplex_val",
@@ -108,12 +108,12 @@ def _from_content(content: bytes, dtype: np.dtype, size: int) -> np.ndarray | No
 
 
 def _from_field(tensor: TensorProto, dtype: np.dtype) -> np.ndarray:
-    if field := _RAW_FIELDS.get(dtype):
-        values: Any = getattr(tensor, field)
+    if raw := _RAW_FIELDS.get(dtype):
+        values: Any = getattr(tensor, raw)
         if not values:
             return np.empty(0, dtype)
         alone = type(tensor)()
-        getattr(alone, field).MergeFrom(values)
+        getattr(alone, raw).MergeFrom(values)
         wire = alone.SerializeToString()
         parts = 2 if dtype.kind == "c" else 1
         bytes_of_values = len(values) * dtype.itemsize // parts
@@ -131,9 +131,8 @@ def _from_field(tensor: TensorProto, dtype: np.dtype) -> np.ndarray:
 
 
 def _to_field(tensor: TensorProto, flat: np.ndarray) -> None:
-    field = _RAW_FIELDS.get(flat.dtype)
-    if field is not None:
-        number = tensor.DESCRIPTOR.fields_by_name[field].number
+    if raw_field := _RAW_FIELDS.get(flat.dtype):
+        number = tensor.DESCRIPTOR.fields_by_name[raw_field].number
         raw = flat.tobytes()
         tensor.MergeFromString(encoder.TagBytes(number, 2) + _varint(len(raw)) + raw)  # 2: length-delimited
     elif _is_float8(flat.dtype):
