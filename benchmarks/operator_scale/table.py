@@ -25,8 +25,8 @@ NOTES = """\
   with the server. It creates; the operator applies Services, which costs the server more.
 * **Recovery.** Each pod that is lost spends a retry of its job; those that are lost together wait as one
   (`shoal.training.retry_budget`).
-* **CPU.** A quarter of the operator's own time, by cProfile, goes into the HTTP client's pool, which looks at each idle
-  connection twice for each request (httpcore2).
+* **CPU.** Beneath httpx2 requests travel by aiohttp: httpx2's own transport looks at each connection of its pool twice for
+  each request. For a job of 500 replicas that took the operator's CPU from 4.7 s to 2.6 s.
 * **Kubeflow's operator** runs without its webhook, as Shoal has none here. Its writes include its events.
 """
 

@@ -10,12 +10,10 @@ import asyncio
 import builtins
 import random
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import httpx2
 import msgspec
-from lightkube.config.client_adapter import AsyncClient as connect
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 
@@ -33,6 +31,7 @@ from shoal.kubernetes.operator.api import (
     WatchEvent,
 )
 from shoal.kubernetes.operator.kinds import PODS, Kind
+from shoal.kubernetes.operator.transport import Transport
 from shoal.kubernetes.operator.views import Named, Owned, View
 
 V = TypeVar("V", bound=Named)
@@ -51,18 +50,11 @@ SILENCE_SECONDS = 150.0
 BUSY_TRIES = 6
 LONGEST_BUSY_SECONDS = 5.0
 
-CONNECTIONS = httpx2.Limits(max_connections=2 * WRITES_AT_ONCE, max_keepalive_connections=WRITES_AT_ONCE)
+CONNECTIONS = 2 * WRITES_AT_ONCE
+"""Watches and reads have as many as writes."""
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
-
-
-@dataclass
-class _Connections(ConnectionParams):
-    """lightkube passes all fields on; with httpx's default of 20 idle connections, bursts would open new ones."""
-
-    limits: httpx2.Limits = field(default_factory=lambda: CONNECTIONS)
-    transport: Any = None  # typed for the synchronous client alone
 
 
 class _Page(View, Generic[V]):
@@ -109,7 +101,9 @@ class Client:
         manager: str = FIELD_MANAGER,
     ) -> None:
         timeout = httpx2.Timeout(READ_SECONDS, connect=5.0, pool=READ_SECONDS)
-        self._http = connect(config, _Connections(timeout=timeout, transport=transport))
+        parameters = ConnectionParams(timeout=timeout).httpx_params(config)
+        parameters["transport"] = transport or Transport(parameters["verify"], CONNECTIONS)
+        self._http = httpx2.AsyncClient(**parameters)
         self._may_write = may_write
         self._wrote = wrote
         self._manager = manager
