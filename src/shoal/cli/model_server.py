@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,6 +57,7 @@ def connection(at: str | None, rest: bool, timeout: float, ca: Path | None) -> C
             f"asking a model server needs {', '.join(missing)}, which this Python has not: {sys.executable}",
             'pip install "shoal[client]"',
         )
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own log tells of each handshake that fails
     from shoal.serving.client.address import parse
     from shoal.serving.client.connection import connect
 

@@ -42,7 +42,7 @@ def read(source: Source, inputs: Mapping[str, TensorSpec], free: Sequence[str]) 
     else:
         name = sole(source, free)
         columns = [name] * len(columns)
-        if sendable(name, inputs[name]) != dtypes.STRING and all(map(_is_no_number, rows[0].cells)):
+        if sendable(name, inputs[name]).kind in "fiub" and all(map(_is_no_number, rows[0].cells)):
             rows = rows[1:]  # what features are called
     if not rows:
         raise ClientError(f"{source.name}: there is no row below the header")

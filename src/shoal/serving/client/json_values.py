@@ -10,7 +10,7 @@ import numpy as np
 from shoal.serving import dtypes
 from shoal.serving.client.connection import TensorSpec
 from shoal.serving.client.errors import ClientError
-from shoal.serving.json_faults import WHOLE, is_fitting, shown
+from shoal.serving.json_faults import WHOLE, shown
 from shoal.serving.json_tensor import read_tensor
 from shoal.serving.status import ServingError
 
@@ -77,11 +77,8 @@ def _faults(
     elif len(at) < len(shape):
         yield fault(f"a list of {shape[len(at)]} here")
     elif spec.dtype is not None and read(value, spec.dtype) is None:
-        whole = " without a decimal point" if spec.dtype.kind in "iu" and is_fitting(type(value), _FLOAT) else ""
+        whole = " without a decimal point" if spec.dtype.kind in "iu" and isinstance(value, float) else ""
         yield fault(f"{spec.type}{whole}")
-
-
-_FLOAT = np.dtype(np.float32)
 
 
 def _shape(value: Any) -> list[int]:

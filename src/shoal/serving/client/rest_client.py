@@ -120,9 +120,7 @@ class RestConnection:
                 f"{self._address}: this is no HTTP", f"gRPC is asked as --at {host}, usually at port {GRPC_PORT}"
             ) from None
         except httpx2.TransportError as fault:
-            raise ClientError(
-                f"{self._address}: no answer: {fault}", "start a server with `shoal serve PATH`, or name one with --at"
-            ) from None
+            raise ClientError(f"{self._address}: no answer: {fault}", self._address.no_answer) from None
 
     def _array(self, name: str, value: object, spec: TensorSpec) -> np.ndarray:
         array = None if spec.dtype is None else json_values.read(value, spec.dtype)
