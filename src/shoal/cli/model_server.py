@@ -43,14 +43,16 @@ RestOption = Annotated[bool, typer.Option("--rest", help="Over REST, where --at 
 CaOption = Annotated[
     Path | None, typer.Option("--ca", help="Trust these certificates (PEM) instead of the system's.", metavar="FILE")
 ]
-TimeoutOption = Annotated[float, typer.Option(min=0.001, help="Seconds that the server gets for each answer.")]
-VersionOption = Annotated[int | None, typer.Option("--version", min=0, help="By default the newest that answers.")]
+TimeoutOption = Annotated[float, typer.Option(min=0.001, max=1e6, help="Seconds that the server gets for each answer.")]
+VersionOption = Annotated[
+    int | None, typer.Option("--version", min=0, max=2**63 - 1, help="By default the newest that answers.")
+]
 LabelOption = Annotated[str, typer.Option("--label", help="The version with this label.")]
 
 
 def connection(at: str | None, rest: bool, timeout: float, ca: Path | None) -> Connection:
     """A connection to the server that the options name. What it needs is imported only here."""
-    needed = ("google.protobuf", "grpc", "httpx2", "numpy", "orjson")
+    needed = ("google.protobuf", "grpc", "httpx2", "numpy", "orjson", "PIL")
     missing = [module for module in needed if not _is_there(module)]
     if missing:
         refuse(

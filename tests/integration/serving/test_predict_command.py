@@ -354,7 +354,9 @@ class _OnlyV1(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_server_that_knows_the_documented_protocol_alone(original: list[str], command: Command) -> None:
+def test_a_server_that_knows_the_documented_protocol_alone(
+    original: list[str], command: Command, tmp_path: Path
+) -> None:
     answer = command("predict", "half_plus_two", "--set", "x=[1, 2]", "-o", "json", *original)
     assert json.loads(answer.out)["outputs"] == {"y": [2.5, 3.0]}
     lines = [line.split() for line in command("models", "half_plus_two", *original).out.splitlines()]
@@ -367,6 +369,11 @@ def test_a_server_that_knows_the_documented_protocol_alone(original: list[str], 
     if "--ca" in original:
         distrusted = command("models", "half_plus_two", *original[:2])
         assert (distrusted.code, "hint: --ca names the certificates to trust" in distrusted.err) == (2, True)
+        (tmp_path / "none.pem").touch()
+        for name, said in {"nowhere": "No such file", "none.pem": "no certificate"}.items():
+            refused = command("models", "many", *original[:2], "--ca", tmp_path / name)
+            assert (refused.code, f"--ca {tmp_path / name}: " in refused.err) == (2, True)
+            assert said in refused.err
 
 
 def test_our_messages_are_those_of_the_protocol() -> None:

@@ -119,7 +119,7 @@ class RestConnection:
             raise ClientError(
                 f"{self._address}: this is no HTTP", f"gRPC is asked as --at {host}, usually at port {GRPC_PORT}"
             ) from None
-        except httpx2.TransportError as fault:
+        except (httpx2.RequestError, httpx2.InvalidURL) as fault:
             raise ClientError(f"{self._address}: no answer: {fault}", self._address.no_answer) from None
 
     def _array(self, name: str, value: object, spec: TensorSpec) -> np.ndarray:

@@ -89,6 +89,9 @@ def test_inputs_and_outputs_without_a_row_for_each_row():
     with pytest.raises(ClientError, match="inputs differ in their number of rows: x 5, w 2"):
         predict(server, Asked("m"), uneven, batch_size=2)
 
+    fixed = ChangingServer(10, signature(x=("FLOAT", [-1]), w=("FLOAT", [2])))
+    assert predict(fixed, Asked("m"), uneven, batch_size=2).outputs["y"].tolist() == [2, 3, 4, 5, 6]
+
     class Summing(ChangingServer):
         def predict(self, *words):
             return {"y": super().predict(*words)["y"].sum()}
