@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from shoal.serving import dtypes, json_tensor
+from shoal.serving.client.number_types import plain
 from shoal.serving.client.prediction import Prediction
 
 SHOWN_VALUES = 10
@@ -26,21 +27,23 @@ def to_json(prediction: Prediction) -> str:
         "model": prediction.model,
         "version": prediction.version,
         "signature": prediction.signature,
-        "outputs": {name: _jsonable(output) for name, output in prediction.outputs.items()},
+        "outputs": {name: _jsonable(plain(output)) for name, output in prediction.outputs.items()},
     }
-    return json_tensor.dump(document, prediction.outputs.values()).decode()
+    return json_tensor.dump(document, map(plain, prediction.outputs.values())).decode()
 
 
 def to_npy(outputs: Mapping[str, np.ndarray]) -> bytes:
     """A `.npy` of one output, and a `.npz` of several. Strings become arrays of bytes of one length."""
-    plain = {name: output.astype("S") if output.dtype == dtypes.STRING else output for name, output in outputs.items()}
+    storable = {
+        name: output.astype("S") if output.dtype == dtypes.STRING else plain(output) for name, output in outputs.items()
+    }
     file = io.BytesIO()
-    if len(plain) == 1:
-        np.save(file, next(iter(plain.values())))
+    if len(storable) == 1:
+        np.save(file, next(iter(storable.values())))
     else:
         # savez would do, but for an output that is called as one of its arguments.
         with zipfile.ZipFile(file, "w") as archive:
-            for name, array in plain.items():
+            for name, array in storable.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, allow_pickle=False)
     return file.getvalue()
@@ -48,6 +51,7 @@ def to_npy(outputs: Mapping[str, np.ndarray]) -> bytes:
 
 def to_lines(outputs: Mapping[str, np.ndarray]) -> Iterator[list[str]]:
     """The heading, then a line for each row. Outputs that have no rows in common have a line each."""
+    outputs = {name: plain(output) for name, output in outputs.items()}
     sizes = {output.shape[:1] for output in outputs.values()}
     if len(sizes) == 1 and sizes != {()}:
         yield ["ROW", *outputs]
