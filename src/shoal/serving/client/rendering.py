@@ -23,13 +23,14 @@ SHOWN_CHARACTERS = 60
 def to_json(prediction: Prediction) -> str:
     """`{"model": …, "version": …, "signature": …, "outputs": {"NAME": tensor, …}}`; bytes that are no UTF-8 are
     `{"b64": …}`."""
+    outputs = {name: _real(plain(output)) for name, output in prediction.outputs.items()}
     document = {
         "model": prediction.model,
         "version": prediction.version,
         "signature": prediction.signature,
-        "outputs": {name: _jsonable(plain(output)) for name, output in prediction.outputs.items()},
+        "outputs": {name: _jsonable(output) for name, output in outputs.items()},
     }
-    return json_tensor.dump(document, map(plain, prediction.outputs.values())).decode()
+    return json_tensor.dump(document, outputs.values()).decode()
 
 
 def to_npy(outputs: Mapping[str, np.ndarray]) -> bytes:
@@ -87,13 +88,16 @@ def _text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, np.floating) else str(value)
 
 
+def _real(output: np.ndarray) -> np.ndarray:
+    """JSON has no complex numbers: they become pairs."""
+    return np.stack([output.real, output.imag], axis=-1) if output.dtype.kind == "c" else output
+
+
 def _jsonable(output: np.ndarray) -> Any:
     if output.dtype == dtypes.STRING:
         flat = np.empty(output.size, dtypes.STRING)
         flat[:] = [_bytes(element) for element in output.ravel()]
         return flat.reshape(output.shape).tolist()
-    if output.dtype.kind == "c":
-        return np.stack([output.real, output.imag], axis=-1)  # JSON has no complex numbers
     return np.ascontiguousarray(output) if output.ndim else output[()]
 
 

@@ -45,7 +45,7 @@ def test_json_is_exact():
         "half": np.array([0.1], np.float16),
         "float": np.array([0.1, np.inf], np.float32),
         "whole": np.array(2**63 - 1),
-        "complex": np.array([1 + 2j], np.complex64),
+        "complex": np.array([1 + 2j, np.inf], np.complex64),
         "text": text("dög".encode(), b"\xff"),
         "flag": np.array([True]),
     }
@@ -58,7 +58,7 @@ def test_json_is_exact():
         "outputs": {
             "float": [0.1, float("inf")],
             "whole": 2**63 - 1,
-            "complex": [[1.0, 2.0]],
+            "complex": [[1.0, 2.0], [float("inf"), 0.0]],
             "text": ["dög", {"b64": "/w=="}],
             "flag": [True],
         },
