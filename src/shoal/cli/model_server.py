@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,20 +43,23 @@ RestOption = Annotated[bool, typer.Option("--rest", help="Over REST, where --at 
 CaOption = Annotated[
     Path | None, typer.Option("--ca", help="Trust these certificates (PEM) instead of the system's.", metavar="FILE")
 ]
-TimeoutOption = Annotated[float, typer.Option(min=0.001, help="Seconds that the server gets for each answer.")]
-VersionOption = Annotated[int | None, typer.Option("--version", min=0, help="By default the newest that answers.")]
+TimeoutOption = Annotated[float, typer.Option(min=0.001, max=1e6, help="Seconds that the server gets for each answer.")]
+VersionOption = Annotated[
+    int | None, typer.Option("--version", min=0, max=2**63 - 1, help="By default the newest that answers.")
+]
 LabelOption = Annotated[str, typer.Option("--label", help="The version with this label.")]
 
 
 def connection(at: str | None, rest: bool, timeout: float, ca: Path | None) -> Connection:
     """A connection to the server that the options name. What it needs is imported only here."""
-    needed = ("google.protobuf", "grpc", "httpx2", "numpy", "orjson")
+    needed = ("google.protobuf", "grpc", "httpx2", "numpy", "orjson", "PIL")
     missing = [module for module in needed if not _is_there(module)]
     if missing:
         refuse(
             f"asking a model server needs {', '.join(missing)}, which this Python has not: {sys.executable}",
             'pip install "shoal[client]"',
         )
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its own log tells of each handshake that fails
     from shoal.serving.client.address import parse
     from shoal.serving.client.connection import connect
 

@@ -23,6 +23,15 @@ class Address:
     def __str__(self) -> str:
         return self.target
 
+    @property
+    def no_answer(self) -> str:
+        """What to do where nobody answers there."""
+        if self.secure:
+            plain = f"http://{self.target.partition('://')[2]}" if self.rest else self.target
+            return f"--ca names the certificates to trust; without TLS, it is --at {plain}"
+        hint = "start a server with `shoal serve PATH`, or name one with --at"
+        return hint if self.rest else f"{hint}; REST is another port, as in --at http://HOST:{REST_PORT}"
+
 
 def parse(at: str | None, rest: bool = False) -> Address:
     """Read `--at`; None is the server of this machine at its usual ports. `rest` asks over REST where no scheme says

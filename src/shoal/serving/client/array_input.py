@@ -11,7 +11,8 @@ import numpy as np
 from shoal.serving import dtypes
 from shoal.serving.client.connection import TensorSpec
 from shoal.serving.client.errors import ClientError
-from shoal.serving.client.json_values import in_range, sendable
+from shoal.serving.client.json_values import sendable
+from shoal.serving.client.number_types import is_whole, to_type
 from shoal.serving.client.sources import Source
 
 
@@ -46,10 +47,10 @@ def fitted(array: np.ndarray, name: str, spec: TensorSpec, place: str) -> np.nda
             fitted = fitted.reshape(array.shape)
     elif array.dtype.kind == "b" or dtype.kind == "b":
         fitted = array if array.dtype == dtype else None
-    elif dtype.kind in "iu":
-        fitted = in_range(array, dtype) if array.dtype.kind in "iu" else None
+    elif is_whole(dtype):
+        fitted = to_type(array, dtype) if array.dtype.kind in "iu" else None
     elif array.dtype.kind in "iuf" or array.dtype.kind == dtype.kind:
-        fitted = in_range(array, dtype)
+        fitted = to_type(array, dtype)
     if fitted is None:
         raise ClientError(f"{place}: input {name} takes {spec.type}, found {array.dtype}", "convert it with astype")
     return fitted

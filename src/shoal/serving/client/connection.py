@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -146,6 +147,11 @@ def connect(address: Address, timeout: float, ca: Path | None = None) -> Connect
     take. `ca`: certificates in PEM to trust instead of the system's."""
     if ca is not None and not address.secure:
         raise ClientError(f"--ca, but {address} is asked without TLS", "name it as https:// or grpcs://")
+    if ca is not None:
+        try:
+            ssl.create_default_context(cafile=ca)
+        except OSError as fault:
+            raise ClientError(f"--ca {ca}: {fault.strerror}", "a file of certificates in PEM") from None
     if address.rest:
         from shoal.serving.client.rest_client import RestConnection
 

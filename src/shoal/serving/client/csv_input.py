@@ -17,7 +17,8 @@ from shoal.serving import dtypes
 from shoal.serving.client.connection import TensorSpec
 from shoal.serving.client.errors import ClientError
 from shoal.serving.client.json_input import sole
-from shoal.serving.client.json_values import in_range, sendable
+from shoal.serving.client.json_values import sendable
+from shoal.serving.client.number_types import is_whole, to_type
 from shoal.serving.client.sources import Source
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -42,7 +43,7 @@ def read(source: Source, inputs: Mapping[str, TensorSpec], free: Sequence[str]) 
     else:
         name = sole(source, free)
         columns = [name] * len(columns)
-        if sendable(name, inputs[name]) != dtypes.STRING and all(map(_is_no_number, rows[0].cells)):
+        if sendable(name, inputs[name]).kind not in "Oc" and all(map(_is_no_number, rows[0].cells)):
             rows = rows[1:]  # what features are called
     if not rows:
         raise ClientError(f"{source.name}: there is no row below the header")
@@ -110,18 +111,16 @@ def _parser(dtype: np.dtype) -> Callable[[str], Any]:
             return str.encode
         case "b":
             return lambda cell: _BOOLEANS[cell.strip().lower()]
-        case "i" | "u":
-            return int
         case "c":
             return complex
         case _:
-            return float
+            return int if is_whole(dtype) else float
 
 
 def _numbers(values: list[Any], dtype: np.dtype) -> np.ndarray:
-    if dtype.kind not in "iu":
+    if not is_whole(dtype):
         return np.array(values).astype(dtype)
-    narrow = in_range(np.array(values, np.uint64 if dtype == np.uint64 else np.int64), dtype)
+    narrow = to_type(np.array(values, np.uint64 if dtype == np.uint64 else np.int64), dtype)
     if narrow is None:
         raise OverflowError
     return narrow

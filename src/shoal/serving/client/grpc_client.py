@@ -12,7 +12,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from shoal.serving import listing, tensor_proto
-from shoal.serving.client.address import REST_PORT, Address
+from shoal.serving.client.address import Address
 from shoal.serving.client.connection import (
     Asked,
     Metadata,
@@ -112,12 +112,8 @@ class GrpcConnection:
                     f"ask over REST: --at http://{self._address}",
                 )
             case Code.UNAVAILABLE:
-                host = self._address.target.rpartition(":")[0]
-                return ClientError(
-                    f"{self._address}: no answer: {details.rpartition('last error: ')[2].removeprefix('UNKNOWN: ')}",
-                    f"start a server with `shoal serve PATH`, or name one with --at; REST is another port, "
-                    f"as in http://{host}:{REST_PORT}",
-                )
+                said = details.rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
+                return ClientError(f"{self._address}: no answer: {said}", self._address.no_answer)
             case Code.UNIMPLEMENTED:
                 return ClientError(f"{self._address}: this is no model server: {details}", "name one with --at")
             case _:

@@ -10,7 +10,8 @@ import numpy as np
 from shoal.serving import dtypes
 from shoal.serving.client.connection import TensorSpec
 from shoal.serving.client.errors import ClientError
-from shoal.serving.json_faults import WHOLE, is_fitting, shown
+from shoal.serving.client.number_types import is_whole, to_type
+from shoal.serving.json_faults import WHOLE, shown
 from shoal.serving.json_tensor import read_tensor
 from shoal.serving.status import ServingError
 
@@ -31,18 +32,8 @@ def read(value: object, dtype: np.dtype) -> np.ndarray | None:
     if dtype.kind == "c":
         return None
     # The narrow types that TensorFlow Serving does not read from JSON.
-    wide = read_tensor(value, np.dtype(np.int64 if dtype.kind in "iu" else np.float32))
-    return None if wide is None else in_range(wide, dtype)
-
-
-def in_range(wide: np.ndarray, dtype: np.dtype) -> np.ndarray | None:
-    """Numbers as numbers of a narrower type; None where whole numbers lie beyond it."""
-    if dtype.kind in "iu" and wide.size:
-        limits = np.iinfo(dtype)
-        if int(wide.min()) < limits.min or int(wide.max()) > limits.max:
-            return None
-    with np.errstate(over="ignore"):  # beyond the largest float lies infinity
-        return wide.astype(dtype)
+    wide = read_tensor(value, np.dtype(np.int64 if is_whole(dtype) else np.float32))
+    return None if wide is None else to_type(wide, dtype)
 
 
 def to_array(value: object, name: str, spec: TensorSpec, where: Where) -> np.ndarray:
@@ -77,11 +68,8 @@ def _faults(
     elif len(at) < len(shape):
         yield fault(f"a list of {shape[len(at)]} here")
     elif spec.dtype is not None and read(value, spec.dtype) is None:
-        whole = " without a decimal point" if spec.dtype.kind in "iu" and is_fitting(type(value), _FLOAT) else ""
+        whole = " without a decimal point" if is_whole(spec.dtype) and isinstance(value, float) else ""
         yield fault(f"{spec.type}{whole}")
-
-
-_FLOAT = np.dtype(np.float32)
 
 
 def _shape(value: Any) -> list[int]:

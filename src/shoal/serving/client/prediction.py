@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from shoal.serving.client import inputs as reading
-from shoal.serving.client.connection import DEFAULT_SIGNATURE, Asked, Connection, ModelVersion, Signature
+from shoal.serving.client.connection import DEFAULT_SIGNATURE, Asked, Connection, ModelVersion, Signature, TensorSpec
 from shoal.serving.client.errors import ClientError, Refused, unknown
 from shoal.serving.client.inputs import Given
 from shoal.serving.status import Code
@@ -107,6 +107,10 @@ def _outputs(signature: Signature, wanted: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(wanted)) or list(signature.outputs)
 
 
+def _has_rows(spec: TensorSpec, array: np.ndarray) -> bool:
+    return array.ndim > 0 and (spec.shape is None or spec.shape[0] is None)
+
+
 def _in_batches(
     server: Connection,
     asked: Asked,
@@ -116,7 +120,7 @@ def _in_batches(
     batch_size: int | None,
     progress: Progress,
 ) -> dict[str, np.ndarray]:
-    split = {name: array for name, array in arrays.items() if array.ndim}
+    split = {name: array for name, array in arrays.items() if _has_rows(signature.inputs[name], array)}
     sizes = {name: len(array) for name, array in split.items()}
     rows = max(sizes.values(), default=0)
     if batch_size is None or rows <= batch_size:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from shoal.serving import dtypes, json_tensor
+from shoal.serving.client.number_types import plain
 from shoal.serving.client.prediction import Prediction
 
 SHOWN_VALUES = 10
@@ -21,28 +23,36 @@ SHOWN_CHARACTERS = 60
 def to_json(prediction: Prediction) -> str:
     """`{"model": …, "version": …, "signature": …, "outputs": {"NAME": tensor, …}}`; bytes that are no UTF-8 are
     `{"b64": …}`."""
+    outputs = {name: _real(plain(output)) for name, output in prediction.outputs.items()}
     document = {
         "model": prediction.model,
         "version": prediction.version,
         "signature": prediction.signature,
-        "outputs": {name: _jsonable(output) for name, output in prediction.outputs.items()},
+        "outputs": {name: _jsonable(output) for name, output in outputs.items()},
     }
-    return json_tensor.dump(document, prediction.outputs.values()).decode()
+    return json_tensor.dump(document, outputs.values()).decode()
 
 
 def to_npy(outputs: Mapping[str, np.ndarray]) -> bytes:
     """A `.npy` of one output, and a `.npz` of several. Strings become arrays of bytes of one length."""
-    plain = {name: output.astype("S") if output.dtype == dtypes.STRING else output for name, output in outputs.items()}
+    storable = {
+        name: output.astype("S") if output.dtype == dtypes.STRING else plain(output) for name, output in outputs.items()
+    }
     file = io.BytesIO()
-    if len(plain) == 1:
-        np.save(file, next(iter(plain.values())))
+    if len(storable) == 1:
+        np.save(file, next(iter(storable.values())))
     else:
-        np.savez(file, **plain)  # type: ignore[arg-type]
+        # savez would do, but for an output that is called as one of its arguments.
+        with zipfile.ZipFile(file, "w") as archive:
+            for name, array in storable.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
     return file.getvalue()
 
 
 def to_lines(outputs: Mapping[str, np.ndarray]) -> Iterator[list[str]]:
     """The heading, then a line for each row. Outputs that have no rows in common have a line each."""
+    outputs = {name: plain(output) for name, output in outputs.items()}
     sizes = {output.shape[:1] for output in outputs.values()}
     if len(sizes) == 1 and sizes != {()}:
         yield ["ROW", *outputs]
@@ -78,13 +88,16 @@ def _text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, np.floating) else str(value)
 
 
+def _real(output: np.ndarray) -> np.ndarray:
+    """JSON has no complex numbers: they become pairs."""
+    return np.stack([output.real, output.imag], axis=-1) if output.dtype.kind == "c" else output
+
+
 def _jsonable(output: np.ndarray) -> Any:
     if output.dtype == dtypes.STRING:
         flat = np.empty(output.size, dtypes.STRING)
         flat[:] = [_bytes(element) for element in output.ravel()]
         return flat.reshape(output.shape).tolist()
-    if output.dtype.kind == "c":
-        return np.stack([output.real, output.imag], axis=-1)  # JSON has no complex numbers
     return np.ascontiguousarray(output) if output.ndim else output[()]
 
 

@@ -25,6 +25,7 @@ from shoal.serving.client.connection import (
     tensor_spec,
 )
 from shoal.serving.client.errors import ClientError, Refused, Unanswered
+from shoal.serving.client.number_types import plain
 from shoal.serving.status import Code
 
 # The API has one status for several codes; these are the commonest.
@@ -52,8 +53,11 @@ class RestConnection:
     def predict(
         self, asked: Asked, signature: Signature, inputs: Mapping[str, np.ndarray], outputs: Sequence[str]
     ) -> dict[str, np.ndarray]:
-        body = {"signature_name": signature.name, "inputs": {name: _jsonable(array) for name, array in inputs.items()}}
-        told = self._model(asked, ":predict", json_tensor.dump(body, inputs.values()))
+        body = {
+            "signature_name": signature.name,
+            "inputs": {name: _jsonable(plain(array)) for name, array in inputs.items()},
+        }
+        told = self._model(asked, ":predict", json_tensor.dump(body, map(plain, inputs.values())))
         if not isinstance(told, dict) or "outputs" not in told:
             raise self._no_model_server()
         values = told["outputs"] if len(signature.outputs) > 1 else dict.fromkeys(outputs, told["outputs"])
@@ -119,10 +123,8 @@ class RestConnection:
             raise ClientError(
                 f"{self._address}: this is no HTTP", f"gRPC is asked as --at {host}, usually at port {GRPC_PORT}"
             ) from None
-        except httpx2.TransportError as fault:
-            raise ClientError(
-                f"{self._address}: no answer: {fault}", "start a server with `shoal serve PATH`, or name one with --at"
-            ) from None
+        except (httpx2.RequestError, httpx2.InvalidURL) as fault:
+            raise ClientError(f"{self._address}: no answer: {fault}", self._address.no_answer) from None
 
     def _array(self, name: str, value: object, spec: TensorSpec) -> np.ndarray:
         array = None if spec.dtype is None else json_values.read(value, spec.dtype)
