@@ -22,11 +22,11 @@ NOTES = """\
   them, and give pods addresses such as `job-worker-0.job.namespace.svc`; TFJob users know `job-worker-0.namespace.svc`,
   which needs one for each.
 * **Bare client.** `peers/bare`: Go's standard library, the cheapest client that there is for the cores that it shares
-  with the server. It creates; the operator applies Services, which costs the server more.
+  with the server.
 * **Recovery.** Each pod that is lost spends a retry of its job; those that are lost together wait as one
   (`shoal.training.retry_budget`).
-* **CPU.** Beneath httpx2 requests travel by aiohttp: httpx2's own transport looks at each connection of its pool twice for
-  each request. For a job of 500 replicas that took the operator's CPU from 4.7 s to 2.6 s.
+* **CPU.** Beneath httpx2 requests travel by aiohttp: httpx2's own transport looks at each connection of its pool twice
+  for each request. For a job of 500 replicas that took the operator's CPU from 4.7 s to 2.6 s.
 * **Kubeflow's operator** runs without its webhook, as Shoal has none here. Its writes include its events.
 """
 

@@ -128,7 +128,7 @@ def test_what_json_over_rest_has_no_form_for_goes_over_grpc(server: ModelServer,
     assert np.float16(json.loads(answer.out)["outputs"]["y"]).tolist() == np.array([0.1, 2], np.float16).tolist()
     refused = command(*words, f"http://127.0.0.1:{server.rest_port}")
     assert refused.code == 2
-    assert "to type: float16 (HTTP status 501)" in refused.err
+    assert "to type: half (HTTP status 501)" in refused.err
 
 
 def test_not_finite_numbers_and_strings(outputs: Callable[..., Any]) -> None:

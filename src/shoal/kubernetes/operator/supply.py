@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 
 from shoal.kubernetes.labels import COMPONENT
-from shoal.kubernetes.operator.api import API, NotFoundError
+from shoal.kubernetes.operator.api import API, AlreadyExistsError, NotFoundError
 from shoal.kubernetes.operator.caches import Caches
 from shoal.kubernetes.operator.kinds import CONFIG_MAPS, COSCHEDULING_GROUPS, SERVICES, VOLCANO_GROUPS, Kind
 from shoal.kubernetes.operator.owned_objects import DIGEST
@@ -46,23 +46,37 @@ class Supply:
             yield partial(self._remove_group, wanted)
 
     def _applied(self, wanted: Wanted, each: WantedObject) -> str | None:
-        store = self._watched.get(each.kind)
-        if store is None:
+        if each.kind not in self._watched:
             return wanted.applied.get((each.kind, each.key))
-        found = store.get(each.key)
+        found = self._own(wanted, each)
+        return found.metadata.annotations.get(DIGEST) if found else None
+
+    def _own(self, wanted: Wanted, each: WantedObject) -> Owned | None:
+        """The object as the cache knows it, if it is there and the job's."""
+        found = self._watched[each.kind].get(each.key)
         owner = found.metadata.controller if found else None
-        if found is None or owner is None or owner.uid != wanted.uid:
-            return None
-        return found.metadata.annotations.get(DIGEST)
+        return found if owner and owner.uid == wanted.uid else None
 
     async def _apply(self, wanted: Wanted, each: WantedObject) -> None:
-        made = await self._api.apply(each.kind, each.manifest)
+        made = await (
+            self._create(wanted, each) if each.kind is SERVICES else self._api.apply(each.kind, each.manifest)
+        )
         wanted.writes += 1
         wanted.applied[each.kind, each.key] = each.digest
         wanted.group_removed = False
         store = self._watched.get(each.kind)
         if store is not None:
             store.wrote(made)
+
+    async def _create(self, wanted: Wanted, each: WantedObject) -> Owned:
+        """A Service for each replica is half of all that is written for a job, and creating costs the server less than
+        applying. But what was created an apply cannot take back: a Service that differs is deleted first."""
+        if (old := self._own(wanted, each)) is not None:
+            await self._delete(each.kind, each.key, old.metadata.uid)
+        try:
+            return await self._api.create(each.kind, each.manifest)
+        except AlreadyExistsError:
+            return await self._api.apply(each.kind, each.manifest)
 
     async def _remove_group(self, wanted: Wanted) -> None:
         for each in wanted.before_pods:

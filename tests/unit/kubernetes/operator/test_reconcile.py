@@ -12,6 +12,7 @@ from shoal.kubernetes.operator.caches import Caches, JobKey
 from shoal.kubernetes.operator.events import Recorder
 from shoal.kubernetes.operator.kinds import CONFIG_MAPS, JOBS, PODS, SERVICES
 from shoal.kubernetes.operator.metrics import Metrics
+from shoal.kubernetes.operator.owned_objects import DIGEST
 from shoal.kubernetes.operator.reconcile import Reconciler
 from shoal.kubernetes.operator.views import Job, Pod
 from shoal.resources import SHOAL_API
@@ -93,7 +94,7 @@ async def test_the_status_is_written_before_anything_is_done() -> None:
     assert list(steps(world.api.writes)) == [
         "patch tfjobs",
         "apply configmaps",
-        *["apply services"] * 4,
+        *["create services"] * 4,
         *["create pods"] * 4,
     ]
 
@@ -108,6 +109,21 @@ async def test_nothing_is_written_where_nothing_has_changed() -> None:
     world.restart()
     await world.step()
     assert world.api.writes[before:] == []
+
+
+async def test_a_service_that_is_not_as_wanted_is_made_anew() -> None:
+    """An apply would leave what it was created with, such as a port of the same name."""
+    world = World(MemoryAPI(), ps_job())
+    await world.settle()
+    stored = world.api.objects["services", "default", "train-ps-0"]
+    about = {**stored["metadata"], "annotations": {DIGEST: "of an earlier operator"}}
+    world.api.put(SERVICES, {**stored, "metadata": about})
+    before = len(world.api.writes)
+    await world.settle()
+    assert list(steps(world.api.writes[before:])) == ["delete services", "create services"]
+    made = world.api.objects["services", "default", "train-ps-0"]["metadata"]["annotations"][DIGEST]
+    assert made != "of an earlier operator"
+    assert len(world.api.names(SERVICES)) == 4
 
 
 async def test_a_cache_that_is_behind_leads_to_nothing_twice() -> None:
