@@ -67,6 +67,10 @@ INTERRUPTED = "Interrupted"
 """The phase of a run that had not ended when its supervisor was killed. `shoal resume` goes on with it."""
 
 
+SERVING = "Serving"
+"""The phase of a run on this machine that has succeeded, and whose model is served until the run is stopped."""
+
+
 class Look(NamedTuple):
     """What is known of a run now. The phase is the true one: a run whose supervisor was killed no longer runs,
     whatever its status says. `alive` tells whether somebody still looks after it."""

@@ -26,6 +26,7 @@ SITE_PACKAGES = f"usr/local/lib/python{PYTHON}/dist-packages"
 INCLUDE = ("python3", "ca-certificates")
 NOT_NEEDED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "var/log")
 # Sources of kernels for other compilers, and tests: half a gigabyte that no run reads.
+OVERRIDES = Path(__file__).parents[2] / "requirements" / "overrides.txt"
 NOT_NEEDED_OF_PACKAGES = ("include", "tests", "testing.a")
 
 
@@ -96,7 +97,8 @@ def _install(requirements: Sequence[str], target: Path) -> None:
     # Without bytecode each pod would compile TensorFlow for half a minute before it imports it. Times of files are
     # lost in a layer, so bytecode must not depend on them.
     options = ["--quiet", "--compile-bytecode", "--python", sys.executable, "--target", str(target)]
-    command = [str(uv), "pip", "install", *options, *platform]
+    # Beside the small TensorFlow the large one must not come.
+    command = [str(uv), "pip", "install", f"--override={OVERRIDES}", *options, *platform]
     env = {**os.environ, "PYC_INVALIDATION_MODE": "UNCHECKED_HASH"}
     done = subprocess.run([*command, *requirements], env=env, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -30,14 +30,18 @@ def stop(
     context: ContextOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
-    """End a run's replicas and keep the run: `shoal resume` goes on from its last checkpoint."""
+    """End a run's replicas and keep the run: `shoal resume` goes on from its last checkpoint. One that serves its model
+    serves it no more."""
+    from shoal.runs import SERVING
+
     runs = runs_on(on, context, namespace)
     run = runs.find(name)
     if not run.alive:
         say(f"{name} does not run")
         return
+    serving = run.look().phase == SERVING
     _stop(runs, run, timeout)
-    say(f"{name} has stopped; go on with `shoal resume {name}{runs.options}`")
+    say(f"{name} has stopped" + ("" if serving else f"; go on with `shoal resume {name}{runs.options}`"))
 
 
 def rm(
@@ -87,18 +91,27 @@ def wait(
     namespace: NamespaceOption = None,
 ) -> None:
     """Wait until runs have ended. Exit code 0: all succeeded; 1: one failed; 3: one was stopped; 124: time is up."""
+    from shoal.runs import SERVING
+
     runs = runs_on(on, context, namespace)
     found = [runs.find(name) for name in names]
-    if not _until(lambda: not any(run.alive for run in found), timeout, runs.look_seconds):
-        still = ", ".join(run.name for run in found if run.alive)
+    if not _until(lambda: not any(map(_goes_on, found)), timeout, runs.look_seconds):
+        still = ", ".join(run.name for run in found if _goes_on(run))
         say(f"still running after {timeout:g} s: {still}")
         raise SystemExit(Exit.TIMEOUT)
     phases = {run.name: run.look().phase for run in found}
     for name, phase in phases.items():
         say(f"{name} {phase.lower()}")
-    if all(phase == "Succeeded" for phase in phases.values()):
+    if all(phase in ("Succeeded", SERVING) for phase in phases.values()):
         return
     raise SystemExit(Exit.FAILED if "Failed" in phases.values() else Exit.STOPPED)
+
+
+def _goes_on(run: Run) -> bool:
+    """Whether its training does."""
+    from shoal.runs import SERVING
+
+    return run.alive and run.look().phase != SERVING
 
 
 def _stop(runs: Runs, run: Run, timeout: float) -> None:

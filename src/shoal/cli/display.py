@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from shoal.cli.terminal import console, say
 from shoal.resources import Phase
-from shoal.runs import INTERRUPTED, Look, ReplicaRecord, Run, Snapshot
+from shoal.runs import INTERRUPTED, SERVING, Look, ReplicaRecord, Run, Snapshot
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,6 +25,7 @@ STYLES = {
     INTERRUPTED: "yellow",
     "Terminating": "dim",
     "Succeeded": "green",
+    SERVING: "green",
     "Failed": "red",
     "Damaged": "red",
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -14,7 +15,7 @@ from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_o
 from shoal.cli.terminal import Exit, complain, refuse, say
 
 if TYPE_CHECKING:
-    from shoal.resources import Document
+    from shoal.resources import Document, ModelServer
     from shoal.runs import Look, Run, Runs
 
 Detach = Annotated[bool, typer.Option("--detach", "-d", help="Leave the job running and return.")]
@@ -51,7 +52,8 @@ def run(
         str | None, typer.Option(metavar="CLAIM", help="Where the folder goes if it is too large for a ConfigMap.")
     ] = None,
 ) -> None:
-    """Run the jobs of a manifest: on this machine, one process per replica, or on Kubernetes, one pod per replica.
+    """Run the jobs of a manifest: on this machine, one process per replica, or on Kubernetes, one pod per replica. A
+    ModelServer alone is served here, by `shoal serve`.
 
     The exit code is 0 only if every job succeeded: 1 a job failed, 2 the request was refused, 3 a job was stopped
     by somebody else, 130 Ctrl-C (on this machine all processes are ended, and `shoal resume` goes on from the last
@@ -61,8 +63,14 @@ def run(
 
     documents = load(file)
     jobs = [document.job for document in documents if document.job]
+    servers = [document.server for document in documents if document.server]
+    if not jobs and servers:
+        _serve(servers, file, on, detach)
     if not jobs:
-        refuse(f"{file}: there is no TFJob in it")
+        refuse(f"{file}: there is no TFJob and no ModelServer in it")
+    if on is On.LOCAL:
+        for server in servers:
+            say(f"ModelServer {server.name} is left out: run it from a file of its own, or give the job spec.serve")
     for each in jobs:
         pin_code(each)
     if lint:
@@ -101,6 +109,27 @@ def resume(
     _start(runs, [found], detach)
 
 
+def _serve(servers: Sequence[ModelServer], file: str, on: On, detach: bool) -> NoReturn:
+    """Serve the models of one ModelServer, in this process, until it is told to end."""
+    if on is On.KUBERNETES:
+        refuse(f"{file} has a ModelServer alone, which needs no watching", f"kubectl apply -f {file}")
+    if len(servers) > 1:
+        refuse(f"{file} has {len(servers)} ModelServers", "run them from files of their own, each on ports of its own")
+    if detach:
+        refuse("a ModelServer is served in the foreground here", "leave --detach out")
+    from shoal.cli.serve import serve
+    from shoal.kubernetes.serving.config import model_list
+    from shoal.local.model_folders import local_models
+
+    (server,) = servers
+    ports = server.spec.service_ports
+    with TemporaryDirectory(prefix="shoal-") as folder:
+        config = Path(folder) / "models.config"
+        config.write_text(model_list(local_models(server)), encoding="utf-8")
+        serve(config_file=config, port=ports.grpc, rest_port=ports.rest, any_label=True)
+    raise AssertionError  # it exits
+
+
 def _lint(documents: list[Document]) -> None:
     """Say what would go wrong in minutes of training before it begins: errors are refused, warnings told in a line."""
     from shoal.cli.linting import findings_of
@@ -132,7 +161,7 @@ def _start(runs: Runs, begun: Sequence[Run], detach: bool) -> None:
     for run, look in zip(begun, looks, strict=True):
         if not look.alive:
             summary(run, look)
-    if interrupted:
+    if interrupted and any(look.phase != "Succeeded" for look in looks):  # else it was served, and that is its end
         say(runs.after_interruption)
         raise SystemExit(Exit.INTERRUPTED)
     raise SystemExit(_exit_code(looks))

@@ -17,7 +17,7 @@ from shoal.local.log_lines import log_lines, replicas_with_logs
 from shoal.local.models import exported_models
 from shoal.local.orphans import sweep
 from shoal.local.runs import Run, find
-from shoal.resources import Document, ManifestError, Phase, ReplicaType, TFJob
+from shoal.resources import ConditionType, Document, ManifestError, Phase, ReplicaType, TFJob
 from shoal.runs import (
     INTERRUPTED,
     Board,
@@ -108,6 +108,9 @@ class LocalRun:
         return Board([sys.executable, "-m", "tensorboard.main", *options], list(folders))
 
     def left_behind(self, look: Look) -> Iterator[str]:
+        served = look.snapshot.status.condition(ConditionType.SERVED)
+        if served and served.status == "False":
+            yield served.message
         yield f"logs: {self.run.logs}"
         if look.snapshot.status.phase is Phase.SUCCEEDED:
             for model in exported_models(self.run.volumes):

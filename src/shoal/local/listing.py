@@ -6,8 +6,8 @@ import time
 
 from shoal.local import manifests
 from shoal.local.runs import DamagedRunError, Run, all_runs
-from shoal.resources import JobStatus, ManifestError, Phase
-from shoal.runs import INTERRUPTED, Snapshot
+from shoal.resources import ConditionType, JobStatus, ManifestError, Phase
+from shoal.runs import INTERRUPTED, SERVING, Snapshot
 from shoal.training import DeleteJob, Observed, decide
 
 DAMAGED = "Damaged"
@@ -22,8 +22,11 @@ def list_runs() -> list[tuple[Run, Snapshot, str]]:
 
 def phase_of(run: Run, snapshot: Snapshot) -> str:
     """The phase as it is, not as it was last written."""
-    phase = snapshot.status.phase
-    left_alone = not phase.final and phase is not Phase.SUSPENDED and not run.alive
+    phase, alive = snapshot.status.phase, run.alive
+    served = snapshot.status.condition(ConditionType.SERVED)
+    if phase is Phase.SUCCEEDED and alive and served and served.status == "True":
+        return SERVING
+    left_alone = not phase.final and phase is not Phase.SUSPENDED and not alive
     return INTERRUPTED if left_alone else phase.value
 
 
@@ -46,5 +49,5 @@ def _expired(run: Run, snapshot: Snapshot) -> bool:
         return False
     if job.spec.run_policy.ttl_seconds_after_finished is None:
         return False
-    job.status = snapshot.status
+    job.spec.serve, job.status = None, snapshot.status  # nobody is left to serve it
     return DeleteJob() in decide(job, Observed(), time.time()).actions

@@ -31,7 +31,7 @@ def choose(count: int, taken: Collection[int] = ()) -> list[int]:
     for port in candidates[begin:] + candidates[:begin]:
         if len(chosen) == count:
             break
-        if _is_free(port):
+        if is_free(port):
             chosen.append(port)
     if len(chosen) < count:
         raise NoPortsError(f"{count} ports are wanted, and {len(chosen)} are free on {HOST}")
@@ -70,7 +70,8 @@ def _stable_ports() -> list[int]:
     return [*range(LOWEST, min(first, HIGHEST)), *range(last + 1, HIGHEST + 1)]
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether a server could listen there now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         # As a TensorFlow server does; without it a port in TIME_WAIT would look taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

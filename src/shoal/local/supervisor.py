@@ -21,7 +21,8 @@ from shoal.local.ports import answers
 from shoal.local.process import Launcher, LaunchError, Process
 from shoal.local.progress import ProgressReader
 from shoal.local.runs import Run
-from shoal.resources.status import JobStatus, Phase
+from shoal.local.served import ModelProcess
+from shoal.resources.status import ConditionType, JobStatus, Phase
 from shoal.resources.tfjob import TFJob
 from shoal.runs import ReplicaRecord, Snapshot
 from shoal.training import (
@@ -34,8 +35,10 @@ from shoal.training import (
     Replica,
     ReplicaId,
     ReplicaState,
+    Serve,
     decide,
 )
+from shoal.training.conditions import set_condition
 from shoal.training.duties import leader
 
 LOOK_SECONDS = 0.25
@@ -86,6 +89,7 @@ class Supervisor:
         self.attempts: dict[ReplicaId, Attempt] = {}
         self.progress = ProgressReader(plan.event_folders(read().job))
         self.progress.ignore_past()
+        self.server: ModelProcess | None = None
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[object]] = set()
         self._leaving = False
@@ -111,7 +115,11 @@ class Supervisor:
 
     async def abort(self) -> None:
         """End all replicas at once."""
-        await asyncio.gather(*(a.process.stop(0) for a in self.attempts.values() if a.process and a.exit_code is None))
+        running = [a.process for a in self.attempts.values() if a.process and a.exit_code is None]
+        stops: list[Coroutine[None, None, object]] = [process.stop(0) for process in running]
+        if self.server and not self.server.ended:
+            stops.append(self.server.stop(0))
+        await asyncio.gather(*stops)
 
     # --- observe --------------------------------------------------------------------------------
 
@@ -165,6 +173,10 @@ class Supervisor:
                 found = self.attempts.get(id)
                 if found and found.attempt == number and not found.stopping:
                     self._delete(job, found)
+            case Serve():
+                if self.server is None and not job.spec.run_policy.suspend:
+                    self.server = ModelProcess(self.run, job, self.plan)
+                    self._background(self._serve(self.server))
             case DeleteJob():
                 pass  # by the next command that lists runs: whoever watches this one wants to see how it ended
 
@@ -190,6 +202,24 @@ class Supervisor:
         if attempt.stopping and self.attempts.get(attempt.id) is attempt:
             del self.attempts[attempt.id]
         self._wake.set()
+
+    async def _serve(self, server: ModelProcess) -> None:
+        """The life of the model server. That it has ended by itself is told, and is no failure of the training."""
+        self._tell_served(True, "ServerStarted", server.told)
+        try:
+            code = await server.run(self.launcher)
+            ended = f"the model server has ended with exit code {code}; see {server.log}"
+            told = "the model is no longer served" if server.stopping else ended
+        except LaunchError as fault:
+            told = str(fault)
+        self._tell_served(False, "ServerEnded", told)
+        self._wake.set()
+
+    def _tell_served(self, holds: bool, reason: str, told: str) -> None:
+        status = self.snapshot.status.model_copy(deep=True)
+        set_condition(status, ConditionType.SERVED, holds, reason, told, time.time())
+        status.message = told
+        self._tell(status)
 
     def _refuse(self, attempt: Attempt, fault: LaunchError) -> None:
         """A replica that cannot be started has failed like a command that a shell cannot find: with code 127."""
@@ -245,12 +275,15 @@ class Supervisor:
         supervisor: on one machine nobody else could."""
         alive = [attempt for attempt in self.attempts.values() if attempt.exit_code is None]
         phase = decision.status.phase
-        pending = [action for action in decision.actions if not isinstance(action, DeleteJob)]
+        pending = [action for action in decision.actions if not isinstance(action, DeleteJob | Serve)]
+        server = self.server if self.server and not self.server.ended else None
+        if server and not server.stopping and job.spec.run_policy.suspend:
+            self._background(server.stop())
         if phase.final and not pending:
             for attempt in alive:
                 if not attempt.stopping:
                     self._delete(job, attempt)
-        return not alive and not pending and (phase.final or phase is Phase.SUSPENDED)
+        return not alive and not server and not pending and (phase.final or phase is Phase.SUSPENDED)
 
     async def _sleep(self, wake_at: float | None) -> None:
         """Until something happens, and no longer than until the next look at the files."""

@@ -10,7 +10,7 @@ from shoal.resources.convert import convert
 from shoal.resources.document import Document, Other, parse, parse_server
 from shoal.resources.errors import Fault, ManifestError
 from shoal.resources.loading import dump, load
-from shoal.resources.model_server import ModelServer, ModelServerSpec, ServerKind, ServerPhase, ServerStatus
+from shoal.resources.model_server import ModelServer, ModelServerSpec, ServerPhase, ServerStatus
 from shoal.resources.roles import ReplicaType, Role
 from shoal.resources.status import (
     Condition,
@@ -33,6 +33,7 @@ from shoal.resources.tfjob import (
     RestartPolicy,
     RunPolicy,
     SchedulingPolicy,
+    ServerKind,
     ServeSpec,
     StorageClaim,
     Strategy,

@@ -11,7 +11,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from shoal.resources.base import Model, NonEmpty, Timestamp
-from shoal.resources.tfjob import SHOAL_API, AbsolutePath, GPURequest, Metadata, StorageClaim
+from shoal.resources.tfjob import (
+    SHOAL_API,
+    AbsolutePath,
+    GPURequest,
+    Metadata,
+    ModelName,
+    ServerKind,
+    StorageClaim,
+)
 
 SERVER_CONTAINER = "server"
 """The container of `template` that is the server's; others run beside it."""
@@ -20,15 +28,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 Percent = Annotated[int, Field(ge=1, le=100)]
 Positive = Annotated[int, Field(ge=1)]
 Version = Annotated[int, Field(ge=0)]
-ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
 Host = Annotated[str, Field(pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")]
-
-
-class ServerKind(StrEnum):
-    """Which program serves. Both speak the same protocols and read the same configuration."""
-
-    TENSORFLOW_SERVING = "TensorFlowServing"
-    SHOAL = "Shoal"
 
 
 class LatestVersions(Model):

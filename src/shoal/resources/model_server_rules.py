@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.resources.model_server import SERVER_CONTAINER, Ports, ServerKind
+from shoal.resources.model_place import URI, holds
+from shoal.resources.model_server import SERVER_CONTAINER, Ports
 from shoal.resources.place import Finding, Path
 from shoal.resources.pod_rules import check_pod
 from shoal.resources.rules import LONGEST_NAME, as_label, check_storage, without_consequences
+from shoal.resources.tfjob import ServerKind
 
-URI = re.compile(r"[a-z][a-z0-9+.-]*://.")
 METRICS = ("cpuUtilization", "requestsInFlight")
 
 
@@ -79,8 +80,7 @@ def check_mounts(server: WrittenServer) -> Iterator[Finding]:
     mounts += [claim.get("mountPath", "") for claim in server.spec.get("storage", [])]
     for path, model in server.models:
         base = model.get("basePath", "")
-        within = any(f"{base}/".startswith(f"{mount.rstrip('/')}/") for mount in mounts if mount)
-        if base.startswith("/") and not within:
+        if base.startswith("/") and not any(holds(mount, base) for mount in mounts if mount):
             hint = f"mounted are {', '.join(mounts)}" if mounts else "add spec.storage, or an image that has the model"
             yield Finding((*path, "basePath"), f"nothing is mounted at {base}", hint)
 

@@ -33,7 +33,8 @@ class Phase(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """Kubeflow's condition types, and Shoal's `Evaluated` (the final checkpoint was, or was not, evaluated)."""
+    """Kubeflow's condition types, and Shoal's: `Evaluated` (the final checkpoint was, or was not, evaluated) and
+    `Served` (the exported model is, or is not, served)."""
 
     CREATED = "Created"
     RUNNING = "Running"
@@ -42,6 +43,7 @@ class ConditionType(StrEnum):
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     EVALUATED = "Evaluated"
+    SERVED = "Served"
 
 
 class Condition(Model):

@@ -61,6 +61,15 @@ class Strategy(StrEnum):
 
 
 AbsolutePath = Annotated[str, Field(pattern="^/")]
+ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")]
+
+
+class ServerKind(StrEnum):
+    """Which program serves. Both speak the same protocols and read the same configuration."""
+
+    TENSORFLOW_SERVING = "TensorFlowServing"
+    SHOAL = "Shoal"
+
 
 ManagedBy = Literal["shoal.dev/operator", "kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue"]
 """Kubeflow's values of `managedBy`, and Shoal's own."""
@@ -191,10 +200,16 @@ class TensorBoardSpec(Model):
 
 
 class ServeSpec(Model):
-    """Serve the export when the job has succeeded."""
+    """Serve the export when the job has succeeded: on Kubernetes by a ModelServer of the job's name, which stays when
+    the job goes; on one machine by a server of its own."""
 
-    model_name: NonEmpty | None = Field(default=None, description="Name to serve it under. Default: the job's.")
-    base_path: NonEmpty = Field(description="The folder that holds the exported versions.")
+    model_name: ModelName | None = Field(default=None, description="Name to serve it under. Default: the job's.")
+    base_path: NonEmpty = Field(description="The folder that holds the exported versions, as the leader sees it.")
+    server: ServerKind | None = Field(
+        default=None, description="Which program serves: TensorFlowServing (the default) or Shoal."
+    )
+    image: NonEmpty | None = Field(default=None, description="An image of that program, in place of the usual one.")
+    replicas: Annotated[int, Field(ge=0)] | None = Field(default=None, description="How many servers. Default: 1.")
 
 
 class TFJobSpec(Model):

@@ -16,7 +16,7 @@ from shoal.resources.tfjob import TFJob
 from shoal.training.clean_up import anything_left, clean_up, delete_obsolete
 from shoal.training.conditions import set_condition
 from shoal.training.deadline import exceed_deadline
-from shoal.training.decision import Action, Create, Decision, DeleteJob
+from shoal.training.decision import Action, Create, Decision, DeleteJob, Serve
 from shoal.training.duties import trains
 from shoal.training.ending import end
 from shoal.training.failure_policy import answer_failures
@@ -26,6 +26,7 @@ from shoal.training.progress import update_progress
 from shoal.training.replica import Observed, ReplicaId, ReplicaState
 from shoal.training.retry_budget import pause_left
 from shoal.training.scaling import follow_scale
+from shoal.training.serving import to_be_served
 from shoal.training.stall import answer_stall
 from shoal.training.startup import await_startup, waiting_for, waiting_message
 from shoal.training.suspension import resume, suspend
@@ -78,7 +79,9 @@ def _finish(state: JobState) -> Decision:
 
 def _after_the_end(state: JobState) -> Decision:
     actions: list[Action] = list(clean_up(state))
-    if expired(state):
+    if to_be_served(state):
+        actions.append(Serve())
+    elif expired(state):
         actions.append(DeleteJob())
     return _decision(state, actions)
 

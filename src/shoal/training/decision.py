@@ -27,11 +27,17 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class Serve:
+    """See to it that the model is served, and say in the condition `Served` what has come of it: this is wanted until
+    the condition is there."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteJob:
     """Remove the job and all it left: its time to live is over."""
 
 
-Action = Create | Delete | DeleteJob
+Action = Create | Delete | Serve | DeleteJob
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from shoal.resources.model_place import URI, holds, mounted_claim
 from shoal.resources.roles import ReplicaType, Role
 from shoal.resources.tfjob import SHOAL_API, RestartPolicy, Strategy, SuccessPolicy, TFJob
 from shoal.training.cluster_spec import is_distributed
-from shoal.training.duties import serves, trains
+from shoal.training.duties import leader, serves, trains
 from shoal.training.script import ScriptFacts, read_script
 
 IGNORE = "shoal.dev/lint-ignore"
@@ -287,3 +288,25 @@ def _gpu_twice(subject: Subject) -> Found:
         limits = (spec.container.get("resources") or {}).get("limits") or {}
         if spec.gpu and any(name.endswith("/gpu") for name in limits):
             yield subject.path(role, "gpu"), "the container has a GPU limit of its own", "keep one of the two"
+
+
+@rule("SH701", Severity.WARNING, "a served model that no server can mount")
+def _unmounted_model(subject: Subject) -> Found:
+    """On Kubernetes the model is served by pods of their own, which find it where the leader wrote it only if that is a
+    claim. On one machine any folder will do."""
+    job = subject.job
+    base = job.spec.serve.base_path if job.spec.serve else ""
+    role = job.replicas[leader(job).role]
+    mounted = any(holds(claim.mount_path, base) for claim in job.spec.storage or [])
+    if base and not URI.match(base) and not mounted and not mounted_claim(role.template["spec"], role.container, base):
+        yield "spec.serve.basePath", f"no claim is mounted at {base}", "add spec.storage, or a claim"
+
+
+@rule("SH702", Severity.WARNING, "a served model that goes with its job")
+def _mortal_model(subject: Subject) -> Found:
+    """A claim that is made for a job is deleted with it, and the model that is served from it too."""
+    job = subject.job
+    for index, claim in enumerate(job.spec.storage or []):
+        if job.spec.serve and claim.size and holds(claim.mount_path, job.spec.serve.base_path):
+            problem = "the claim is made for the job and deleted with it, and its model is served on"
+            yield f"spec.storage[{index}].size", problem, "use an existingClaim, or NFS"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster.api.model_servers import SERVER, model_server, wait_for_server
 from tests.cluster.api.operators import OperatorProcess, established, operator_with_its_rights
-from tests.cluster.api.tfjobs import names, reasons
+from tests.cluster.api.tfjobs import KIND, names, reasons, role, tfjob
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.errors import ClusterError
 from tests.cluster.kubectl import Kubectl
@@ -209,3 +209,45 @@ def test_claims_are_made_once_and_owned(namespace: Kubectl) -> None:
 def test_what_the_crd_refuses(spec: dict[str, Any], told: str, namespace: Kubectl) -> None:
     with pytest.raises(ClusterError, match=told):
         namespace.apply(model_server("digits", **spec))
+
+
+def test_a_job_that_has_succeeded_leaves_a_server_of_its_model(namespace: Kubectl) -> None:
+    serve = {"modelName": "digits", "basePath": "/train/model"}
+    storage = [{"name": "train", "mountPath": "/train", "existingClaim": "train"}]
+    job = tfjob("digits", {"ttlSecondsAfterFinished": 2}, Worker=role(exit="0@1s"), serve=serve, storage=storage)
+    volume = f"train-{namespace.namespace}"
+    namespace.within("").apply(by_hand(volume))
+    namespace.apply(claim("train", volume), job)
+    wait_for_server(namespace, "digits", "Ready")
+    assert "ModelServerMade" in reasons(namespace, "digits")
+    wait_until(lambda: not namespace.exists(f"{KIND}/digits"), 30, "the end of the job's time to live")
+    server = namespace.json("get", f"{SERVER}/digits")
+    assert "ownerReferences" not in server["metadata"]
+    assert server["spec"]["models"] == [{"name": "digits", "basePath": "/train/model"}]
+    pod = namespace.json("get", "deployment/digits")["spec"]["template"]["spec"]
+    assert pod["volumes"][1]["persistentVolumeClaim"] == {"claimName": "train"}
+    # What the job does not say is the user's.
+    namespace("patch", f"{SERVER}/digits", "--type=merge", "-p", '{"spec": {"replicas": 2}}')
+    wait_for_server(namespace, "digits", "Ready", 2)
+    namespace.apply(job)
+    namespace.wait_for(f"{KIND}/digits", is_served)
+    assert namespace.json("get", f"{SERVER}/digits")["spec"]["replicas"] == 2
+    namespace.within("")("delete", f"pv/{volume}", "--wait=false")
+
+
+COMMON = {"accessModes": ["ReadWriteMany"], "storageClassName": "by-hand"}
+
+
+def by_hand(name: str) -> dict[str, Any]:
+    volume = {"capacity": {"storage": "1Gi"}, "hostPath": {"path": "/nowhere"}, **COMMON}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": volume}
+
+
+def claim(name: str, volume: str) -> dict[str, Any]:
+    wanted = {"resources": {"requests": {"storage": "1Gi"}}, "volumeName": volume, **COMMON}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": wanted}
+
+
+def is_served(job: dict[str, Any]) -> bool:
+    conditions = job.get("status", {}).get("conditions", [])
+    return any((each["type"], each["status"]) == ("Served", "True") for each in conditions)

@@ -14,10 +14,11 @@ import pytest
 import yaml
 
 from shoal.kubernetes.serving.config import batching_parameters, model_list
+from shoal.kubernetes.serving.of_job import model_server
 from shoal.kubernetes.serving.render import render_server
 from shoal.kubernetes.serving.routes import grpc, url
-from shoal.resources import load, parse_server
-from tests.unit.resources.manifests import changed
+from shoal.resources import load, parse, parse_server
+from tests.unit.resources.manifests import changed, manifest
 
 HERE = Path(__file__).parent
 EVERYTHING = HERE / "model-server.yaml"
@@ -201,3 +202,62 @@ def test_models_are_mounted_for_reading():
         "models": True,
         "scratch": False,
     }
+
+
+def of_job(**spec: Any) -> dict[str, Any]:
+    """The ModelServer's spec of a job; it is one that the loader takes."""
+    made = model_server(parse(manifest(**spec)))
+    assert made["metadata"] == {
+        "name": "train",
+        "namespace": "default",
+        "labels": {"training.kubeflow.org/job-name": "train"},
+    }
+    parse_server(made)
+    return dict(made["spec"])
+
+
+def test_the_server_of_a_job_says_no_more_than_the_job():
+    serve = {"basePath": "/train/model"}
+    storage = [
+        {"name": "other", "mountPath": "/tra", "existingClaim": "other"},
+        {"name": "train", "mountPath": "/train", "existingClaim": "shared"},
+    ]
+    assert of_job(serve=serve, storage=storage) == {
+        "models": [{"name": "train", "basePath": "/train/model"}],
+        "storage": [{"name": "train", "mountPath": "/train", "existingClaim": "shared"}],
+    }
+    more = {"modelName": "digits", "server": "Shoal", "image": "example/server", "replicas": 2}
+    made = of_job(serve={**serve, **more}, storage=storage)
+    assert (made["models"][0]["name"], made["server"], made["image"], made["replicas"]) == tuple(more.values())
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ({"size": "1Gi"}, {"name": "data", "existingClaim": "train-data"}),
+        (
+            {"nfs": {"server": "nas", "path": "/"}},
+            {"name": "data-served", "nfs": {"server": "nas", "path": "/"}},
+        ),
+    ],
+    ids=["the job's own claim", "an export, claimed anew: the job's claim goes with it"],
+)
+def test_the_server_mounts_what_the_job_wrote(source, expected):
+    storage = [{"name": "data", "mountPath": "/data", **source}]
+    assert of_job(serve={"basePath": "/data"}, storage=storage)["storage"] == [{"mountPath": "/data", **expected}]
+
+
+def test_a_claim_of_the_pods_own_is_found():
+    job = manifest(serve={"basePath": "/train/model"})
+    pod = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+    pod["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "shared"}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/train"}]
+    assert model_server(parse(job))["spec"]["storage"] == [
+        {"name": "model", "mountPath": "/train", "existingClaim": "shared"}
+    ]
+    pod["containers"][0]["volumeMounts"][0]["subPath"] = "part"
+    assert "storage" not in model_server(parse(job))["spec"]
+
+
+def test_a_model_in_a_bucket_is_mounted_from_nowhere():
+    assert "storage" not in of_job(serve={"basePath": "s3://bucket/model"})

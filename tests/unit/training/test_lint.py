@@ -51,6 +51,8 @@ CASES = [
         with_container(calm("Independent", Worker=1), resources={"requests": {"nvidia.com/gpu": 1}}),
         {},
     ),
+    ("SH701", calm("Independent", Worker=1, serve={"basePath": "/elsewhere/model"}), {}),
+    ("SH702", calm("Independent", Worker=1, serve={"basePath": "/shared/model"}), {}),
 ]
 
 
@@ -106,3 +108,15 @@ def test_an_error_says_where_what_and_what_to_do():
         "error SH201 spec.tfReplicaSpecs.Worker: Keras 3's Model.fit does not work under AllReduce; "
         "use tf_keras, set TF_USE_LEGACY_KERAS=1, or write the training loop yourself"
     )
+
+
+@pytest.mark.parametrize("source", [{"existingClaim": "train"}, {"nfs": {"server": "nas", "path": "/"}}])
+def test_a_model_that_a_server_can_mount_and_keep_is_fine(source):
+    storage = [{"name": "shared", "mountPath": "/shared", **source}]
+    a_job = job(Worker=1, storage=storage, serve={"basePath": "/shared/model"})
+    assert not [finding for finding in lint(a_job, {}) if finding.rule.startswith("SH7")]
+
+
+def test_a_model_in_a_bucket_needs_no_mount():
+    a_job = job(Worker=1, serve={"basePath": "s3://bucket/model"})
+    assert not [finding for finding in lint(a_job, {}) if finding.rule.startswith("SH7")]

@@ -34,7 +34,7 @@ _ALL = ("get", "list", "watch", "create", "patch", "delete")
 IN_NAMESPACES = (
     Right(_JOBS, ("tfjobs",), ("get", "list", "watch", "delete")),
     Right(_JOBS, ("tfjobs/status",), ("patch",)),
-    Right(("shoal.dev",), ("modelservers",), ("get", "list", "watch")),
+    Right(("shoal.dev",), ("modelservers",), ("get", "list", "watch", "create", "patch")),
     Right(("shoal.dev",), ("modelservers/status",), ("patch",)),
     Right(
         _JOBS,

@@ -24,13 +24,14 @@ from shoal.kubernetes.operator.observe import observe, replica_id
 from shoal.kubernetes.operator.pod_creation import PodCreation
 from shoal.kubernetes.operator.progress import LogProgress
 from shoal.kubernetes.operator.refusal import refused
+from shoal.kubernetes.operator.serving.of_job import serve_model
 from shoal.kubernetes.operator.supply import Supply
 from shoal.kubernetes.operator.transitions import tell
 from shoal.kubernetes.operator.views import Job, Pod
 from shoal.kubernetes.operator.wanted import Wanted, WantedJobs, read_status
 from shoal.resources import CleanPodPolicy, JobStatus, ManifestError, Phase, TFJob
 from shoal.resources.tfjob import SHOAL_OPERATOR
-from shoal.training import Create, Decision, Delete, DeleteJob, Observed, Replica, ReplicaState, decide
+from shoal.training import Create, Decision, Delete, DeleteJob, Observed, Replica, ReplicaState, Serve, decide
 
 
 class Reconciler:
@@ -80,6 +81,10 @@ class Reconciler:
         await self._act(job, stored, wanted, decision, pods)
         if status.phase.final and not before.phase.final:
             self._metrics.writes_per_job.observe(wanted.writes)
+        if Serve() in decision.actions:
+            served = await serve_model(self._api, job, stored, status, self._recorder, now)
+            await self._write_status(stored, status, served, wanted)
+            return now  # its time to live may be over already
         due = [at for at in (decision.wake_at, progress_due) if at is not None]
         return min(due, default=None) if not status.phase.final else decision.wake_at
 

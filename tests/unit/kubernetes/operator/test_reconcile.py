@@ -10,7 +10,7 @@ import pytest
 from shoal.kubernetes.operator.api import ConflictError, UnreachableError
 from shoal.kubernetes.operator.caches import Caches, JobKey
 from shoal.kubernetes.operator.events import Recorder
-from shoal.kubernetes.operator.kinds import CONFIG_MAPS, JOBS, PODS, SERVICES
+from shoal.kubernetes.operator.kinds import CONFIG_MAPS, JOBS, PODS, SERVERS, SERVICES
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.operator.owned_objects import DIGEST
 from shoal.kubernetes.operator.reconcile import Reconciler
@@ -264,3 +264,67 @@ async def test_a_pod_whose_phase_comes_late_stays_with_its_log_when_the_job_has_
 
 def pods(world: World) -> list[dict[str, Any]]:
     return [each for (plural, _, _), each in world.api.objects.items() if plural == "pods"]
+
+
+SERVING = {"basePath": "s3://bucket/model"}
+
+
+def served(world: World) -> dict[str, Any]:
+    return next(each for each in world.status["conditions"] if each["type"] == "Served")
+
+
+async def succeed(world: World) -> None:
+    await world.settle()
+    world.pods(all=running())
+    await world.settle()
+    world.pods(all=terminated(0))
+
+
+async def test_a_job_that_has_succeeded_gets_its_model_server_once() -> None:
+    world = World(MemoryAPI(), job(Worker=1, serve=SERVING))
+    await succeed(world)
+    assert world.api.names(SERVERS) == set()
+    await world.settle()
+    made = world.api.objects["modelservers", "default", "train"]
+    assert made["spec"]["models"] == [{"name": "train", "basePath": "s3://bucket/model"}]
+    assert "ownerReferences" not in made["metadata"]
+    assert (served(world)["status"], served(world)["reason"]) == ("True", "ModelServerMade")
+    del world.api.objects["modelservers", "default", "train"]
+    world.restart()
+    await world.settle()
+    assert world.api.names(SERVERS) == set(), "what somebody has deleted stays deleted"
+
+
+async def test_a_model_server_of_somebody_elses_is_left_as_it_is() -> None:
+    world = World(MemoryAPI(), job(Worker=1, serve=SERVING))
+    theirs = {"metadata": {"name": "train", "namespace": "default"}, "spec": {"models": []}}
+    world.api.objects["modelservers", "default", "train"] = theirs
+    await succeed(world)
+    await world.settle()
+    assert world.api.objects["modelservers", "default", "train"] == theirs
+    assert (served(world)["status"], served(world)["reason"]) == ("False", "ServerExists")
+
+
+@pytest.mark.parametrize("done", [True, False])
+async def test_a_model_server_that_was_lost_on_the_way_is_made_again(done: bool) -> None:
+    whole = MemoryAPI()
+    world = World(whole, job(Worker=1, serve=SERVING))
+    await succeed(world)
+    await world.settle()
+    at = whole.writes.index("apply modelservers train")
+    world = World(MemoryAPI(at, done), job(Worker=1, serve=SERVING))
+    await succeed(world)
+    await world.settle()
+    assert world.api.writes.count("apply modelservers train") == 2
+    assert served(world)["status"] == "True"
+
+
+async def test_a_job_without_time_to_live_is_removed_after_its_model_is_served() -> None:
+    world = World(MemoryAPI(), job(Worker=1, serve=SERVING, runPolicy={"ttlSecondsAfterFinished": 0}))
+    await succeed(world)
+    due = await world.step()
+    assert due == world.now
+    assert "delete tfjobs train" not in world.api.writes
+    await world.step()
+    assert world.api.writes[-1] == "delete tfjobs train"
+    assert world.api.names(SERVERS) == {"train"}
