@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import contextmanager
@@ -52,6 +53,8 @@ class Connection:
         except _BROKEN as fault:
             raise _no_configuration(fault, path, context) from fault
         self._runner = asyncio.Runner()
+        # A command has no other end: it may be left from anywhere. The loop stays, for what is dropped still later.
+        atexit.register(lambda: self._runner.run(self.client.close()))
 
     def run(self, asked: Coroutine[Any, Any, T]) -> T:
         """Raises RunError for whatever the server refuses, and where it does not answer."""
