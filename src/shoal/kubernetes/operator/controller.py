@@ -145,6 +145,8 @@ class Controller:
         pod = after or before
         key = owner_key(pod) if pod else None
         owner = pod.metadata.controller if pod else None
+        if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
+            self._reconciler.last_seen.note(before)
         if key is not None and owner is not None:
             pods = self.caches.pods.count_owned_by(owner.uid)
             self.queue.add_after(key, min(pods / PODS_PER_SECOND, LONGEST_GATHERING_SECONDS))

@@ -18,6 +18,7 @@ from shoal.kubernetes.operator.caches import Caches, JobKey
 from shoal.kubernetes.operator.concurrently import concurrently
 from shoal.kubernetes.operator.events import Recorder, listing
 from shoal.kubernetes.operator.kinds import JOBS, PODS
+from shoal.kubernetes.operator.last_seen import LastSeen
 from shoal.kubernetes.operator.merge_patch import merge_patch
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.operator.observe import observe, replica_id
@@ -51,6 +52,7 @@ class Reconciler:
         self._recorder = recorder
         self._metrics = metrics
         self._clock = clock
+        self.last_seen = LastSeen()
         self._wanted = WantedJobs()
         self._supply = Supply(api, caches)
         self._pods = PodCreation(api, caches, recorder, gpus)
@@ -75,7 +77,8 @@ class Reconciler:
         pods = self._caches.pods.owned_by(stored.metadata.uid)
         now = self._clock()
         replicas, progress_due = await self._observe(job, stored.metadata.uid, pods, now)
-        decision = decide(job, Observed(replicas), now)
+        gone = self.last_seen.of(job, stored.metadata.uid, pods)
+        decision = decide(job, Observed((*replicas, *gone.values())), now)
         status = _with_selectors(job, decision.status)
         stored = await self._write_status(stored, before, status, wanted)
         await self._act(job, stored, wanted, decision, pods)
@@ -85,11 +88,13 @@ class Reconciler:
             served = await serve_model(self._api, job, stored, status, self._recorder, now)
             await self._write_status(stored, status, served, wanted)
             return now  # its time to live may be over already
-        due = [at for at in (decision.wake_at, progress_due) if at is not None]
+        self.last_seen.forget(stored.metadata.uid, gone)
+        due = [at for at in (decision.wake_at, progress_due, now if gone else None) if at is not None]
         return min(due, default=None) if not status.phase.final else decision.wake_at
 
     def forget(self, job: Job) -> None:
         """The job has been deleted. Its objects are the garbage collector's."""
+        self.last_seen.forget_all(job.metadata.uid)
         self._wanted.forget(job.metadata.uid)
         self._activity.forget(job.metadata.uid)
         self._progress.forget(job.metadata.uid)

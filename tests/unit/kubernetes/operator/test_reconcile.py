@@ -14,10 +14,11 @@ from shoal.kubernetes.operator.kinds import CONFIG_MAPS, JOBS, PODS, SERVERS, SE
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.operator.owned_objects import DIGEST
 from shoal.kubernetes.operator.reconcile import Reconciler
+from shoal.kubernetes.operator.replica_pods import ATTEMPT
 from shoal.kubernetes.operator.views import Job, Pod
 from shoal.resources import SHOAL_API
 from tests.unit.kubernetes.operator.memory_api import MemoryAPI, steps
-from tests.unit.kubernetes.operator.objects import container, job, running, terminated
+from tests.unit.kubernetes.operator.objects import condition, container, job, running, terminated
 
 KEY = JobKey(SHOAL_API, "default", "train")
 STORED = JOBS[SHOAL_API]
@@ -124,6 +125,37 @@ async def test_a_service_that_is_not_as_wanted_is_made_anew() -> None:
     made = world.api.objects["services", "default", "train-ps-0"]["metadata"]["annotations"][DIGEST]
     assert made != "of an earlier operator"
     assert len(world.api.names(SERVICES)) == 4
+
+
+@pytest.mark.parametrize(
+    ("reason", "cause"), [("DeletionByPodGC", "NodeLost"), ("PreemptionByScheduler", "Preempted"), ("", "Vanished")]
+)
+async def test_a_pod_that_is_gone_before_anybody_looked_has_ended_as_it_was_last_seen(reason: str, cause: str) -> None:
+    world = World(MemoryAPI(), ps_job())
+    await world.settle()
+    world.pods(all=running())
+    await world.settle()
+    stored = world.api.objects.pop(("pods", "default", "train-worker-1"))
+    why = [condition("DisruptionTarget", reason)] if reason else []
+    status = {**stored["status"], "phase": "Failed" if reason else "Running", "conditions": why}
+    world.reconciler.last_seen.note(msgspec.convert({**stored, "status": status}, Pod))
+    await world.settle()
+    assert world.status["firstFailure"]["cause"] == cause
+    assert world.status["retries"] == 1
+    assert world.api.objects["pods", "default", "train-worker-1"]["metadata"]["labels"][ATTEMPT] == "1"
+
+
+async def test_a_replica_that_had_completed_does_not_run_again_when_its_pod_is_gone() -> None:
+    world = World(MemoryAPI(), job(Worker=2, successPolicy="AllWorkers"))
+    await world.settle()
+    world.pods(all=running())
+    await world.settle()
+    stored = world.api.objects.pop(("pods", "default", "train-worker-1"))
+    ended = {"phase": "Succeeded", "containerStatuses": [container(terminated(0))]}
+    world.reconciler.last_seen.note(msgspec.convert({**stored, "status": ended}, Pod))
+    await world.settle()
+    assert world.api.names(PODS) == {"train-worker-0"}
+    assert "firstFailure" not in world.status
 
 
 async def test_a_cache_that_is_behind_leads_to_nothing_twice() -> None:
