@@ -43,6 +43,9 @@ TRAINING: list[tuple[str, str, str]] = [
     ("decide.py", "    if finishing(state):\n        return _finish(state)\n", ""),
     ("decide.py", "        follow_scale(state)\n", ""),
     ("decide.py", "        actions.append(DeleteJob())", "        pass"),
+    ("decide.py", "    elif expired(state):", "    if expired(state):"),
+    ("serving.py", "succeeded = status.phase is Phase.SUCCEEDED", "succeeded = True"),
+    ("serving.py", "and status.condition(ConditionType.SERVED) is None", ""),
     ("decide.py", "keep=waiting", "keep=state.wanted"),
     ("duties.py", "return role is Role.PS", "return False"),
     ("duties.py", "(Strategy.PARAMETER_SERVER, Strategy.IN_GRAPH)", "(Strategy.IN_GRAPH,)"),
@@ -126,6 +129,7 @@ TRAINING: list[tuple[str, str, str]] = [
 
 
 CERTIFICATES = "kubernetes/webhook/test_certificates.py"
+SERVERS = "kubernetes/operator/test_servers.py"
 
 # (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
 ELSEWHERE: list[tuple[str, str, str, str]] = [
@@ -163,6 +167,20 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
         "",
         "kubernetes/operator/test_observe.py",
     ),
+    ("kubernetes/operator/serving/objects.py", "if _owner(found) != wanted.uid:", "if False:", SERVERS),
+    ("kubernetes/operator/serving/objects.py", "found.spec.replicas if found else 0", "0", SERVERS),
+    ("kubernetes/operator/serving/objects.py", "if (kind, key) not in names and", "if False and", SERVERS),
+    ("kubernetes/operator/serving/status.py", "seen.replicas == seen.updated_replicas == wanted", "True", SERVERS),
+    ("kubernetes/operator/serving/status.py", "if before and before.status == word", "if False", SERVERS),
+    (
+        "kubernetes/operator/serving/of_job.py",
+        "found is not None and found != job.name",
+        "False",
+        "kubernetes/operator/test_reconcile.py",
+    ),
+    ("kubernetes/serving/pods.py", "annotations[APPLIED_BATCHING] =", "_ =", "kubernetes/test_serving.py"),
+    ("kubernetes/serving/routes.py", "for method in METHODS:", "for method in ():", "kubernetes/test_serving.py"),
+    ("resources/model_place.py", 'f"{path}/".startswith', "path.startswith", "resources/test_model_server.py"),
     ("code/pack.py", "sorted(folder.iterdir())", "reversed(sorted(folder.iterdir()))", "code/test_pack.py"),
     ("code/pack.py", "path.name in NEVER or ", "", "code/test_pack.py"),
     ("code/pack.py", "in reversed(rules)", "in rules", "code/test_pack.py"),

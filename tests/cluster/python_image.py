@@ -25,8 +25,8 @@ SUITE, PYTHON = "bookworm", "3.11"
 SITE_PACKAGES = f"usr/local/lib/python{PYTHON}/dist-packages"
 INCLUDE = ("python3", "ca-certificates")
 NOT_NEEDED = ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale", "var/log")
-# Sources of kernels for other compilers, and tests: half a gigabyte that no run reads.
 OVERRIDES = Path(__file__).parents[2] / "requirements" / "overrides.txt"
+# Sources of kernels for other compilers, and tests: half a gigabyte that no run reads.
 NOT_NEEDED_OF_PACKAGES = ("include", "tests", "testing.a")
 
 

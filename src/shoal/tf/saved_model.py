@@ -23,7 +23,7 @@ def export(model: Any, base_path: str | Path, signatures: Any = None, version: i
     cluster = Cluster.from_environment()
     if cluster.distributed and not cluster.is_leader:
         with tempfile.TemporaryDirectory() as aside:
-            tf.saved_model.save(model, aside, signatures=signatures)
+            tf.saved_model.save(_servable(model, signatures), aside, signatures=signatures)
         return None
     base = Path(base_path)
     base.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def export(model: Any, base_path: str | Path, signatures: Any = None, version: i
         raise FileExistsError(f"{target} is there already; name another version, or none to take the next")
     half = Path(tempfile.mkdtemp(prefix=f".{number}-", dir=base))
     try:
-        tf.saved_model.save(model, str(half), signatures=signatures)
+        tf.saved_model.save(_servable(model, signatures), str(half), signatures=signatures)
         half.chmod(0o755)  # mkdtemp's 0700 would shut out a server that runs as somebody else
         half.rename(target)
     except BaseException:
@@ -45,3 +45,18 @@ def export(model: Any, base_path: str | Path, signatures: Any = None, version: i
         raise
     print(f"exported {target}", flush=True)
     return target
+
+
+def _servable(model: Any, signatures: Any) -> Any:
+    """What to save so that a model server finds the variables restored which the signatures read.
+
+    A model of Keras 3 is saved with a copy of each variable, and what restores a SavedModel in a session, as TensorFlow
+    Serving does, fills the copies alone: "Could not find variable". With its plain variables saved in its place, every
+    loader finds them.
+    """
+    variables = [each for each in getattr(model, "variables", ()) if not isinstance(each, tf.Variable)]
+    if signatures is None or not variables or not all(hasattr(each, "value") for each in variables):
+        return model
+    plain = tf.Module()
+    plain.of_model = [each.value for each in variables]
+    return plain

@@ -38,7 +38,7 @@ main()
 """
 
 CLIENTS = """
-import collections, csv, gzip, json, os, sys, threading, time, urllib.request
+import collections, csv, gzip, json, os, sys, threading, time, urllib.error, urllib.request
 
 with gzip.open(os.environ["DIGITS"], "rt") as file:
     rows = [[float(cell) for cell in row] for row in list(csv.reader(file))[::25]]
@@ -55,7 +55,7 @@ def ask():
             right = sum(map(int.__eq__, classes, labels)) / len(labels)
             seen["constant" if set(classes) == {7} else "trained" if right >= 0.9 else f"odd: {classes}"] += 1
         except Exception as fault:
-            failed.append(repr(fault))
+            failed.append(f"{fault!r} {fault.read() if isinstance(fault, urllib.error.HTTPError) else ''}")
         asked["all"] += 1
 
 for _ in range(4):

@@ -9,18 +9,28 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 from shoal.local.ports import choose
 from tests.integration.harness import Job, Shoal
-from tests.integration.serving import models
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("exported") / "1"
-    models.half_plus(2.0, folder)
+    """x / 2 + 2, by a model of Keras 3 as training scripts export one."""
+    import keras
+    import tensorflow as tf
+
+    import shoal.tf
+
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.set_weights([np.array([[0.5]]), np.array([2.0])])
+    given = [tf.TensorSpec([None], tf.float32, name="x")]
+    signature = tf.function(lambda x: {"y": model(x[:, None])[:, 0]}, input_signature=given)
+    folder = shoal.tf.export(model, tmp_path_factory.mktemp("exported"), {"serving_default": signature})
+    assert folder is not None
     return folder
 
 

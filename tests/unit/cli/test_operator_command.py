@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterator
+
+import pytest
+import structlog
 
 CONFIG = {
     "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
@@ -11,6 +15,13 @@ CONFIG = {
     "users": [{"name": "u", "user": {}}],
     "current-context": "here",
 }
+
+
+@pytest.fixture(autouse=True)
+def logging() -> Iterator[None]:
+    """The command says where the whole process logs to; that is this test's own output, which ends with it."""
+    yield
+    structlog.reset_defaults()
 
 
 def test_a_webhook_that_nobody_could_trust_is_refused(shoal):
