@@ -25,7 +25,7 @@ PLENTY = 1 << 40
 
 @dataclass
 class Prices:
-    """The cheapest way on each host, for one shape of request: infinite where there is none. Memory is not looked at."""
+    """The cheapest way on each host for one shape of request, infinite where there is none. Memory is not looked at."""
 
     price: Floats
     chosen: Bools

@@ -1,8 +1,8 @@
 """A gang: several requests of which all are placed, or none.
 
 They are placed one after the other, the largest first. For requests that are alike, as a job's workers are, nothing
-better can be done; where they differ this is the bin packing heuristic "first fit decreasing" with the policy's choice for
-the first fit, and a gang may wait though a cleverer arrangement would have let it in.
+better can be done; where they differ this is the bin packing heuristic "first fit decreasing" with the policy's choice
+for the first fit, and a gang may wait though a cleverer arrangement would have let it in.
 """
 
 from __future__ import annotations
@@ -37,4 +37,11 @@ def place_gang(
 
 
 def _size(request: Request) -> tuple[int, ...]:
-    return request.gpus, request.milli, request.gpu_memory_mib, -len(request.models), request.cpu_milli, request.memory_mib
+    return (
+        request.gpus,
+        request.milli,
+        request.gpu_memory_mib,
+        -len(request.models),
+        request.cpu_milli,
+        request.memory_mib,
+    )

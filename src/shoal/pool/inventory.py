@@ -1,11 +1,12 @@
-"""What the pool owns and what of it is free: hosts, with CPU, memory and GPUs, as arrays that every policy reads at once.
+"""What the pool owns and what of it is free: hosts with CPU, memory and GPUs, as arrays that policies read at once.
 
 A GPU is shared in thousandths, CPU in thousandths of a core, memory in MiB, all whole numbers: what was taken and is
-released leaves nothing behind. `changed` tells those who remember something of a host when it was last touched.
+released leaves nothing behind. `touched` tells those who remember something of a host when it last changed.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -93,21 +94,23 @@ class Inventory:
         self._move(placement, +1)
 
     def _move(self, placement: Placement, sign: int) -> None:
-        cells = [(self.row[share.host], share.gpu, share.milli) for share in placement.shares]
+        cells: Counter[tuple[int, int]] = Counter()
+        for share in placement.shares:
+            cells[self.row[share.host], share.gpu] += share.milli
         row = self.row[placement.host] if placement.host is not None else None
         if row is not None:
             cpu = self.cpu[row] + sign * placement.cpu_milli
             memory = self.memory[row] + sign * placement.memory_mib
             if not (0 <= cpu <= self.hosts[row].cpu_milli and 0 <= memory <= self.hosts[row].memory_mib):
                 raise Overdrawn(f"{placement.host}: CPU or memory would be beyond what the host has")
-        for i, j, milli in cells:
+        for (i, j), milli in cells.items():
             if not 0 <= self.free[i, j] + sign * milli <= WHOLE or self.model[i, j] < 0:
                 raise Overdrawn(f"{self.hosts[i].name}: GPU {j} has {self.free[i, j]}‰ free, {milli}‰ to move")
         if row is not None:
             self.cpu[row], self.memory[row] = cpu, memory
-        for i, j, milli in cells:
+        for (i, j), milli in cells.items():
             self.free[i, j] += sign * milli
-        self._touch([i for i, _, _ in cells] + ([row] if row is not None else []))
+        self._touch([i for i, _ in cells] + ([row] if row is not None else []))
 
     def _touch(self, rows: Sequence[int]) -> None:
         self.changes += 1
@@ -121,4 +124,3 @@ class Inventory:
 
 def _equipment(host: Host) -> tuple[Any, ...]:
     return host.cpu_milli, host.memory_mib, [(gpu.model, gpu.memory_mib) for gpu in host.gpus]
-

@@ -24,12 +24,14 @@ def place(
     inventory: Inventory, request: Request, policy: Policy, mode: Mode = Mode.NODE_BOUND
 ) -> Placement | Unplaceable:
     """Choose for one request. The inventory is left as it is: `inventory.take` makes the placement true."""
-    found = (
-        _on_one_host(inventory, request, policy, bound=True)
-        if mode is Mode.NODE_BOUND
-        else _pooled(inventory, request, policy)
-    )
-    return found or what_lacks(inventory, request, mode)
+    return find(inventory, request, policy, mode) or what_lacks(inventory, request, mode)
+
+
+def find(inventory: Inventory, request: Request, policy: Policy, mode: Mode) -> Placement | None:
+    """The same for those who do not ask why, which takes a third of the time where a pool is full."""
+    if mode is Mode.NODE_BOUND:
+        return _on_one_host(inventory, request, policy, bound=True)
+    return _pooled(inventory, request, policy)
 
 
 def _pooled(inventory: Inventory, request: Request, policy: Policy) -> Placement | None:

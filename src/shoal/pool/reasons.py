@@ -1,4 +1,4 @@
-"""Why a request cannot be placed now, in a sentence: the first thing that lacks, what is nearest to it, and what is shut."""
+"""Why a request cannot be placed now, in a sentence: what lacks first, what is nearest to it, and what is shut."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def _gpus_lacking(inventory: Inventory, request: Request, together: bool) -> str
         return f"the pool has no GPU of model {_models(request)}; it has {', '.join(inventory.models) or 'none at all'}"
     suited = of_model & (demand(inventory, rows, request) <= WHOLE)
     if not suited.any():
-        return f"no GPU that may be used has {request.gpu_memory_mib} MiB of memory; the largest has {inventory.gpu_memory[of_model].max()}"
+        largest = inventory.gpu_memory[of_model].max()
+        return f"no GPU of the pool's that is asked for has {request.gpu_memory_mib} MiB; the largest has {largest}"
     ever = _most(inventory, suited, together)
     where = "host" if together else "model"
     if ever < request.gpus:

@@ -61,7 +61,9 @@ class KindArrays:
     def of(cls, kinds: Sequence[Request], models: Sequence[str]) -> KindArrays:
         levels: dict[tuple[int, frozenset[str]], int] = {}
         level = [levels.setdefault((kind.milli if kind.gpus else 0, kind.models), len(levels)) for kind in kinds]
-        allowed = np.array([[not wanted or model in wanted for model in [*models, ""]] for _, wanted in levels], np.bool_)
+        allowed = np.array(
+            [[not wanted or model in wanted for model in [*models, ""]] for _, wanted in levels], np.bool_
+        )
         return cls(
             np.array([kind.cpu_milli for kind in kinds], np.int64),
             np.array([kind.gpus for kind in kinds], np.int64),

@@ -6,10 +6,11 @@ The fragmentation of host n for a kind of task m is what of its free GPUs that t
     F_n(m) = sum of all free shares                           where n cannot run m (CPU, GPUs, model), or m needs no GPU
     F_n(m) = sum of the free shares smaller than m asks for   where it can
 
-and for the workload `F_n(M) = Σ_m p_m · F_n(m)`, p_m being how often m is asked for. A task goes where F grows least. As
-their simulator has it, M is the kinds that make up 95 % of the trace, the most frequent first, and the score is a
-sigmoid of the fall in F, in GPUs, cut to a whole number of 0 to 100. The cut matters: it makes many hosts equal, and the
-first of equals is taken, which packs; without it FGD allocates 4 points less on their default trace.
+and for the workload `F_n(M) = Σ_m p_m · F_n(m)`, p_m being how often m is asked for. A task goes where F grows least.
+As their simulator has it (github.com/hkust-adsl/kubernetes-scheduler-simulator), M is the kinds that make up 95 % of
+the trace, the most frequent first, and the score is a sigmoid of the fall in F, in GPUs, cut to a whole number of 0 to
+100. The cut matters: it makes many hosts equal, and the first of equals is taken, which packs. Without it FGD allocates
+some points less on their default trace.
 """
 
 from __future__ import annotations

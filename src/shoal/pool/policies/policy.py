@@ -10,7 +10,7 @@ from shoal.pool.arrays import Floats, Ints
 
 @dataclass(frozen=True)
 class States:
-    """What is free on some hosts, one a row. A GPU that may not be used counts as full, as does one that is not there."""
+    """What is free on some hosts, one a row. A GPU that may not be used counts as full, and so does a missing one."""
 
     cpu: Ints
     gpus: Ints

@@ -4,9 +4,9 @@ Two things make GPUs useless, and each has a term in what a host is worth:
 
 * **A rest that nothing fits.** The cutting-stock problem "the usual shares on the fewest GPUs", solved as a linear
   program (Gilmore and Gomory, 1961), has a dual price for each share: what part of a GPU it costs if packed as well as
-  can be. What `r` thousandths of a GPU are worth is then the most that shares with a sum of at most `r` would pay. A share
-  of 470‰ costs half a GPU, and one of 160‰ nothing where larger ones leave more such rests than it can fill: so it goes
-  into one of those and breaks no new GPU.
+  can be. What `r` thousandths of a GPU are worth is then the most that shares with a sum of at most `r` would pay. A
+  share of 470‰ costs half a GPU, and one of 160‰ nothing where larger ones leave more such rests than it can fill: so
+  it goes into one of those and breaks no new GPU.
 * **GPUs without CPU.** On a host with `c` free CPU, no more than `c / κ` GPUs can be used, κ being the CPU that the
   workload asks for beside a GPU. What is above that is stranded and worth nothing.
 
