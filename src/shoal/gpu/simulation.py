@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from shoal.gpu.trace import Trace, read_requests, read_tasks
+from shoal.gpu.trace import Trace, TraceError, read_requests, read_tasks
 from shoal.pool.replay import Filled, Flow, fill, flow
 from shoal.pool.request import Mode, Request
 
@@ -50,6 +50,9 @@ class Grown:
 def grow(trace: Trace, cases: Sequence[Case], seeds: int, percent: float, jobs: int) -> Iterator[Grown | None]:
     """Replay demand that grows to `percent` of the GPUs. Yields None at each replay that is done, then the cases."""
     requests = {variant: read_requests(trace.variants[variant]) for variant in dict.fromkeys(c.variant for c in cases)}
+    for variant, asked in requests.items():
+        if not any(request.gpus for request in asked):
+            raise TraceError(f"{variant}: no task of the trace asks for a GPU", "leave the variant out with --variant")
     work = [(i, case, seed) for i, case in enumerate(cases) for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
     done: dict[tuple[int, int], Filled] = {}
     with get_context("fork").Pool(min(jobs, len(work)), _begin, (trace, requests, percent)) as pool:

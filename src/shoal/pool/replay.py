@@ -12,7 +12,7 @@ import numpy as np
 from shoal.pool.inventory import Host, Inventory
 from shoal.pool.placement import find
 from shoal.pool.policies import POLICIES
-from shoal.pool.request import Mode, Request
+from shoal.pool.request import Mode, Placement, Request
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,9 @@ def flow(hosts: Sequence[Host], tasks: Iterable[Task], policy: str, mode: Mode) 
     inventory = Inventory(hosts)
     chosen = POLICIES[policy]([task.request for task in arriving], inventory.models)
     leaving: list[tuple[int, int]] = []
-    placements, delays, waiting = {}, [], []
+    placements: dict[int, Placement] = {}
+    delays: list[int] = []
+    waiting: list[int] = []
     now = began = arriving[0].arrives if arriving else 0
     last = arriving[-1].arrives if arriving else 0
     area, peak, at = 0.0, 0, 0

@@ -17,7 +17,8 @@ LARGEST_GPU_MILLI = 8_000
 
 def left_over(hosts: States) -> Floats:
     """What is free of each host: 1 for one with 128 cores and 8 GPUs where nothing runs."""
-    return hosts.cpu / LARGEST_CPU_MILLI / 2 + hosts.gpus.sum(axis=1) / LARGEST_GPU_MILLI / 2
+    left: Floats = hosts.cpu / LARGEST_CPU_MILLI / 2 + hosts.gpus.sum(axis=1) / LARGEST_GPU_MILLI / 2
+    return left
 
 
 class BestFit:

@@ -48,4 +48,5 @@ class FragmentationGradientDescent:
         inside = (free * large).sum(axis=1)
         total = hosts.gpus.sum(axis=1)[:, None]
         fits = (kinds.gpus > 0) & (hosts.cpu[:, None] >= kinds.cpu) & (count[:, kinds.level] >= kinds.gpus)
-        return (total - np.where(fits, inside[:, kinds.level], 0)) @ self.popularity
+        fragments: Floats = (total - np.where(fits, inside[:, kinds.level], 0)) @ self.popularity
+        return fragments

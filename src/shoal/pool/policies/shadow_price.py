@@ -49,7 +49,7 @@ class ShadowPrice:
 
     def worth(self, hosts: States) -> Floats:
         """Of each host, in GPUs."""
-        worth = self.worth_of_rest[hosts.gpus].sum(axis=1)
+        worth: Floats = self.worth_of_rest[hosts.gpus].sum(axis=1)
         if self.cpu_of_gpu:
             worth -= np.maximum(0, hosts.gpus.sum(axis=1) / WHOLE - hosts.cpu / self.cpu_of_gpu)
         return worth
