@@ -136,8 +136,8 @@ Mean of 10 seeds at a demand of 130 %, by `shoal gpu simulate`.
 ## What can be allocated
 
 What of the fewest GPUs that hold all of a variant's tasks is taken, if they are packed as well as can be with all of
-them known: by linear programming, CPU and hosts left out of account. A share lies on one GPU, so that no policy that places
-what fits comes far above it; a little it can, since small tasks go on filling rests when others no longer fit.
+them known: by linear programming, CPU and hosts left out of account. A share lies on one GPU, so that no policy that
+places what fits comes far above it; a little it can, since small tasks still fill rests when others no longer fit.
 
 {possible}
 """

@@ -64,9 +64,9 @@ def simulate(
     times: Annotated[
         bool, typer.Option("--times", help="Replay tasks as they came and went, and tell how long they waited.")
     ] = False,
-    speed: Annotated[
-        float, typer.Option(min=0.001, help="With --times: tasks come so many times as fast, and stay as long.")
-    ] = 1,
+    hosts: Annotated[
+        float, typer.Option(min=0.01, max=100, help="With --times: the percent of the hosts that the tasks have.")
+    ] = 100,
     output: Annotated[Output, typer.Option("--output", "-o", help="How the result is written.")] = Output.TABLE,
     plot: Annotated[Path | None, typer.Option(help="Draw the table into this SVG file, too.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Replays at a time.")] = os.cpu_count() or 1,
@@ -99,7 +99,7 @@ def simulate(
             for where in dict.fromkeys(mode or [ModeName.NODE_BOUND])
         ]
         if times:
-            _show_flow(list(live(read, cases, speed)), output)
+            _show_flow(list(live(read, cases, hosts)), output)
         else:
             _show_growth(read, _grown(read, cases, seeds, demand, jobs), output, plot)
     except TraceError as fault:

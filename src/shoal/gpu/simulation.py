@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -63,10 +64,12 @@ def grow(trace: Trace, cases: Sequence[Case], seeds: int, percent: float, jobs: 
         yield Grown(case, percent, tuple(run for (of, _), run in sorted(done.items(), key=lambda d: d[0]) if of == i))
 
 
-def live(trace: Trace, cases: Sequence[Case], speed: float) -> Iterator[tuple[Case, Flow]]:
-    """Replay tasks at the times at which they came and went, `speed` times as fast."""
+def live(trace: Trace, cases: Sequence[Case], percent: float) -> Iterator[tuple[Case, Flow]]:
+    """Replay tasks at the times at which they came and went, on so many of the hosts, chosen by chance once."""
+    count = max(1, round(len(trace.hosts) * percent / 100))
+    hosts = random.Random(FIRST_SEED).sample(trace.hosts, count)
     for case in cases:
-        yield case, flow(trace.hosts, read_tasks(trace.variants[case.variant], speed), case.policy, case.mode)
+        yield case, flow(hosts, read_tasks(trace.variants[case.variant]), case.policy, case.mode)
 
 
 def variants_with_times(trace: Trace) -> list[str]:

@@ -100,11 +100,8 @@ def read_requests(file: Path) -> list[Request]:
     return [_request(row) for row in _rows(file, TASK_COLUMNS)]
 
 
-def read_tasks(file: Path, speed: float = 1.0) -> list[Task]:
-    """The same with the times. A task whose end is not known stays until the last one that is.
-
-    They come `speed` times as fast as they did, and stay as long.
-    """
+def read_tasks(file: Path) -> list[Task]:
+    """The same with the times. A task whose end is not known stays until the last one that is."""
     rows = list(_rows(file, (*TASK_COLUMNS, *TIME_COLUMNS)))
     end = max((row.number("deletion_time", default=0) for row in rows), default=0)
     tasks = []
@@ -112,8 +109,7 @@ def read_tasks(file: Path, speed: float = 1.0) -> list[Task]:
         arrives, leaves = row.number("creation_time"), row.number("deletion_time", default=end)
         if leaves < arrives:
             raise row.fault("deletion_time", f"{leaves} is before the task's creation at {arrives}")
-        begins = round(arrives / speed)
-        tasks.append(Task(_request(row), begins, begins + leaves - arrives))
+        tasks.append(Task(_request(row), arrives, leaves))
     return tasks
 
 

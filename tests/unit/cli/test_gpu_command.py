@@ -49,11 +49,14 @@ def test_as_json_and_as_a_chart(shoal, tmp_path):
 
 
 def test_real_times_are_replayed_where_a_list_has_them(shoal, tmp_path):
-    code, out, err = shoal(*COMMAND, tiny(tmp_path), "--times", "--policy", "best-fit", "--speed", "1", "-o", "json")
+    code, out, err = shoal(*COMMAND, tiny(tmp_path), "--times", "--policy", "best-fit", "-o", "json")
     assert (code, err) == (0, "")
     (only,) = json.loads(out)
     assert (only["variant"], only["tasks"], only["waited"], only["never"]) == ("default", 5, 0, 0)
     assert only["allocated_peak"] == pytest.approx(100 * 3.63 / 6)
+    words = ("--times", "--policy", "best-fit", "--hosts", "33", "-o", "json")
+    (fewer,) = json.loads(shoal(*COMMAND, tmp_path, *words).out)
+    assert fewer["waited"] + fewer["never"] > 0
 
 
 @pytest.mark.parametrize(
