@@ -32,8 +32,8 @@ def chart(results: Sequence[Grown], published: Sequence[float | None]) -> str:
         y = height(tick)
         parts.append(f'<path d="M{LEFT} {y:.1f}H{width}" stroke="#ddd"/><text x="8" y="{y + 4:.1f}">{tick} %</text>')
     for i, (policy, mode) in enumerate(series):
-        parts.append(f'<rect x="{LEFT + i * 150}" y="8" width="10" height="10" fill="{COLOURS[i % len(COLOURS)]}"/>')
-        parts.append(f'<text x="{LEFT + i * 150 + 14}" y="17">{escape(policy)}, {mode}</text>')
+        parts.append(f'<rect x="{LEFT + i * 170}" y="8" width="10" height="10" fill="{COLOURS[i % len(COLOURS)]}"/>')
+        parts.append(f'<text x="{LEFT + i * 170 + 14}" y="17">{escape(policy)}, {mode}</text>')
     for grown, known in zip(results, published, strict=True):
         i = series.index((grown.case.policy, grown.case.mode.value))
         x = LEFT + GAP / 2 + variants.index(grown.case.variant) * group + i * BAR
