@@ -139,8 +139,8 @@ Made by `benchmarks/placement.py`; [how it is measured, and what it says](../doc
 ## What a placement costs
 
 Median (99th percentile) of {TIMED} placements in a pool that is nearly full, its hosts drawn from the trace's. The
-first of a shape prices every host, those after it only what changed. And CPU seconds for all tasks of the trace in turn.
-One core, shared with other work: trust the ratios.
+first of a shape prices every host, those after it only what changed. And CPU seconds for all tasks of the trace in
+turn. One core, shared with other work: trust the ratios.
 
 {priced}
 
