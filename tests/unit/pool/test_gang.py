@@ -23,7 +23,7 @@ def possible(inventory: Inventory, request: Request, times: int, mode) -> bool:
     return False
 
 
-whole = requests.filter(lambda request: request.gpus <= 1)
+single = requests.filter(lambda request: request.gpus <= 1)
 
 
 @given(pools(), st.lists(requests, min_size=1, max_size=4), modes)
@@ -39,7 +39,7 @@ def test_a_gang_is_placed_whole_and_leaves_the_inventory_as_it_was(hosts, gang, 
             inventory.take(placement)
 
 
-@given(pools(), whole, st.integers(1, 3), modes)
+@given(pools(), single, st.integers(1, 3), modes)
 def test_a_gang_of_equals_is_refused_only_where_no_arrangement_would_do(hosts, request_, times, mode):
     inventory = Inventory(hosts)
     found = place_gang(inventory, [request_] * times, BestFit(), mode)

@@ -97,6 +97,14 @@ def test_pooled_gpus_of_one_request_lie_on_as_few_hosts_as_may_be():
     assert isinstance(found, Placement)
     assert {share.host for share in found.shares} <= {"h3", "h1", "h0", "h2"}
     assert len({share.host for share in found.shares}) == 2
+    apart = [
+        Host(f"{model}{i}", 0, 0, (GPU(model),) * n)
+        for model, ns in (("A", [1, 1, 1]), ("B", [2, 1]))
+        for i, n in enumerate(ns)
+    ]
+    fewer = place(Inventory(apart), Request(gpus=3), BestFit(), Mode.POOLED)
+    assert isinstance(fewer, Placement)
+    assert {share.host for share in fewer.shares} == {"B0", "B1"}
     demanded = place(inventory, Request(gpus=4, locality=Locality.DEMAND), BestFit(), Mode.POOLED)
     assert demanded == Unplaceable("4 GPUs asked for, and no host has more than 3 of them, free or not")
 

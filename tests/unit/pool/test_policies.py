@@ -100,6 +100,10 @@ def test_rests_are_worth_what_the_dual_of_the_best_packing_pays(counts):
     assert sum(n * worth[share] for share, n in counts.items()) == pytest.approx(fewest, rel=1e-6)
 
 
+def test_a_whole_gpu_is_worth_one_though_nobody_asks_for_it():
+    assert worth_of_rest(Workload.of([Request(gpus=0)]))[[999, 1000]].tolist() == [0, 1]
+
+
 def gpu_of(policy: str, asked: list[Request], free: list[int], request: Request) -> int:
     """Which GPU of a host is chosen, when so much of each is free."""
     inventory = Inventory([Host("h", 100_000, 0, (GPU("A"),) * len(free))])

@@ -34,9 +34,9 @@ def test_tasks_wait_for_room_and_those_behind_may_pass():
     host = [Host("h", 16_000, 16_000, (GPU("A"),))]
     tasks = [
         Task(Request(), 0, 100),  # runs at once, to 100
+        Task(Request(gpus=2), 5, 40),  # never fits, and holds nobody up
         Task(Request(), 10, 60),  # waits 90, runs to 150
         Task(Request(gpus=0, cpu_milli=1_000), 20, 30),  # passes it
-        Task(Request(gpus=2), 30, 40),  # never fits
     ]
     seen = flow(host, tasks, "best-fit", Mode.NODE_BOUND)
     assert (seen.tasks, seen.waited, seen.never) == (4, 1, 1)
