@@ -10,7 +10,20 @@ from typing import Annotated
 import typer
 
 from shoal import __version__
-from shoal.cli import control, image, inspect, install, manifests, models, operator, predict, run, serve, tensorboard
+from shoal.cli import (
+    control,
+    gpu,
+    image,
+    inspect,
+    install,
+    manifests,
+    models,
+    operator,
+    predict,
+    run,
+    serve,
+    tensorboard,
+)
 from shoal.cli.terminal import Exit, complain
 
 app = typer.Typer(
@@ -20,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for group in (run, inspect, control, tensorboard, manifests, image, serve, predict, models, operator, install):
+for group in (run, inspect, control, tensorboard, manifests, image, serve, predict, models, gpu, operator, install):
     group.register(app)
 
 

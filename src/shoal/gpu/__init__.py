@@ -1,0 +1,1 @@
+"""The pool at work: what reads, asks and runs around the decisions of `shoal.pool`."""
