@@ -44,11 +44,12 @@ def volcano(operator: OperatorProcess, api_cluster: ApiCluster) -> None:
 @pytest.mark.parametrize("api", ["shoal.dev/v1", "kubeflow.org/v1"])
 def test_a_parameter_server_job_succeeds(api: str, namespace: Kubectl) -> None:
     kind = f"tfjobs.v1.{api.split('/')[0]}"
-    namespace.apply(tfjob("ps-job", api=api, Chief=role(exit="0@2s"), PS=role(), Worker=role(2)))
+    namespace.apply(tfjob("ps-job", api=api, Chief=role(), PS=role(), Worker=role(2)))
     wait_for_phase(namespace, "ps-job", "Running", kind=kind)
     replicas = {"ps-job-chief-0", "ps-job-ps-0", "ps-job-worker-0", "ps-job-worker-1"}
     assert names(namespace, "pods") == names(namespace, "services") == replicas
     assert names(namespace, "configmaps") == {"ps-job-cluster-spec"}
+    tell(namespace, "ps-job-chief-0", exit="0@0s")
     job = wait_for_phase(namespace, "ps-job", "Succeeded", kind=kind)
     assert job["status"]["replicaStatuses"]["Chief"]["succeeded"] == 1
     # The servers were ended, and what trained is kept for its log.

@@ -241,5 +241,5 @@ def test_a_job_of_many_replicas_is_cheap_to_run(start: Callable[..., OperatorPro
         return float(next(lines, "0 0").rpartition(" ")[2])
 
     assert writes("pods", "create") == 200
-    assert writes("services", "apply") == 200
+    assert writes("services", "create") == 200
     assert writes("tfjobs", "patch") < 60
