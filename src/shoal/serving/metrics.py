@@ -6,6 +6,8 @@ Latencies are in microseconds, as the original has them; Shoal's own metrics are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -78,15 +80,15 @@ class Metrics:
 
     def request(self, model: str, code: Code) -> None:
         """A request has ended."""
-        self._requests.labels(model, code.name).inc()
+        _labelled(self._requests, model, code.name).inc()
 
     def latency(self, model: str, api: str, entrypoint: str, seconds: float) -> None:
         """How long a request took that ended well. `entrypoint`: `GRPC` or `REST`."""
-        self._request_latency.labels(model, api, entrypoint).observe(seconds * 1e6)
+        _labelled(self._request_latency, model, api, entrypoint).observe(seconds * 1e6)
 
     def runtime(self, model: str, api: str, seconds: float) -> None:
         """How long TensorFlow ran for a request."""
-        self._runtime_latency.labels(model, api, "TF1").observe(seconds * 1e6)
+        _labelled(self._runtime_latency, model, api, "TF1").observe(seconds * 1e6)
 
     def examples(self, model: str, count: int) -> None:
         """How many examples a request held."""
@@ -107,6 +109,12 @@ class Metrics:
         for name in (f"{PREFIX}{name}".encode() for name in COUNTERS):
             page = page.replace(name + b"_total", name)
         return page
+
+
+@cache
+def _labelled(metric: Any, *labels: object) -> Any:
+    """The part of a metric with these labels. The client library takes longer to find it than to count."""
+    return metric.labels(*labels)
 
 
 class BatchingMetrics:
@@ -134,7 +142,7 @@ class BatchingMetrics:
             self._inputs.observe(size)
             self._queueing.observe(wait * 1e6)
         self._processed.observe(run_size)
-        self._padding.labels(run_size).observe(run_size - sum(sizes))
+        _labelled(self._padding, run_size).observe(run_size - sum(sizes))
         self._runs.inc()
 
     def waiting(self, calls: int) -> None:
