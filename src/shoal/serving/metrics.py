@@ -67,15 +67,12 @@ class Metrics:
         self._examples = Counter(
             f"{PREFIX}request_example_count_total", "The total number of examples.", ["model"], registry=registry
         )
-        self._states = Gauge(
-            "shoal_serving_version_state",
-            "Where a version stands: 10 start, 20 loading, 30 available, 40 unloading, 50 ended.",
-            ["model_name", "version"],
-            registry=registry,
-        )
-
+        self.state = VersionStates(registry)
         self.in_progress = Gauge(
-            "shoal_serving_requests_in_progress", "Requests that have not been answered yet.", registry=registry
+            "shoal_serving_requests_in_progress",
+            "Requests that have not been answered yet.",
+            registry=registry,
+            multiprocess_mode="livesum",
         )
 
     def request(self, model: str, code: Code) -> None:
@@ -95,20 +92,36 @@ class Metrics:
         self._example_counts.labels(model).observe(count)
         self._examples.labels(model).inc(count)
 
-    def state(self, version: Version) -> None:
-        """A version has entered a state; one that was given up without an error is shown no more."""
+    def page(self) -> bytes:
+        """All metrics as text."""
+        return page(self.registry)
+
+
+class VersionStates:
+    """Called with each version that has entered a state; one that was given up without an error is shown no more."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._states = Gauge(
+            "shoal_serving_version_state",
+            "Where a version stands: 10 start, 20 loading, 30 available, 40 unloading, 50 ended.",
+            ["model_name", "version"],
+            registry=registry,
+        )
+
+    def __call__(self, version: Version) -> None:
         labels = version.model_name, str(version.number)
         if version.state is State.END and version.error is None:
             self._states.remove(*labels)
         else:
             self._states.labels(*labels).set(version.state)
 
-    def page(self) -> bytes:
-        """All metrics as text."""
-        page = generate_latest(self.registry)
-        for name in (f"{PREFIX}{name}".encode() for name in COUNTERS):
-            page = page.replace(name + b"_total", name)
-        return page
+
+def page(registry: CollectorRegistry) -> bytes:
+    """All metrics of a registry as text."""
+    text = generate_latest(registry)
+    for name in (f"{PREFIX}{name}".encode() for name in COUNTERS):
+        text = text.replace(name + b"_total", name)
+    return text
 
 
 @cache
@@ -135,7 +148,12 @@ class BatchingMetrics:
         self._runs = Counter(
             f"{PREFIX}batching_session:wrapped_run_count", "Runs of batches.", registry=metrics.registry
         )
-        self._waiting = Gauge("shoal_serving_batching_waiting", "Calls that wait in queues.", registry=metrics.registry)
+        self._waiting = Gauge(
+            "shoal_serving_batching_waiting",
+            "Calls that wait in queues.",
+            registry=metrics.registry,
+            multiprocess_mode="livesum",
+        )
 
     def batched(self, sizes: Sequence[int], waits: Sequence[float], run_size: int) -> None:
         for size, wait in zip(sizes, waits, strict=True):
