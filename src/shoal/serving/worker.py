@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shoal.serving import control
-from shoal.serving.catalog import Catalog, Version, labels_of
+from shoal.serving.catalog import Catalog, Version
 from shoal.serving.folders import VersionFolder
 from shoal.serving.listening import ListenError
 from shoal.serving.metrics import Metrics
@@ -63,14 +63,14 @@ class WorkerCatalog(Catalog):
             self._enter(version, State.UNLOADING)
         self._close_when_unused(version)
 
-    def follow(self, models: Sequence[ModelConfig]) -> None:
-        """Take over the names and labels of a configuration that is in force."""
+    def follow(self, models: Sequence[ModelConfig], labels: dict[str, dict[str, int]]) -> None:
+        """Take over which models there are, and the labels that are in force."""
         with self._news:
             for name in self._served.keys() - {model.name for model in models}:
                 del self._served[name]
             for model in models:
                 self._serve(model).config = model
-            self._labels = labels_of(models)
+            self._labels = labels
 
     def statuses(
         self, name: str, version: int | None = None, label: str = ""

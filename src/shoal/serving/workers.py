@@ -28,7 +28,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from shoal.serving import control, metrics
-from shoal.serving.catalog import Catalog, Version
+from shoal.serving.catalog import Catalog, Version, labels_of
 from shoal.serving.model_config import ModelConfig
 from shoal.serving.running import announce, follow_config, say, told_by_signal, told_change
 from shoal.serving.settings import ServerSettings
@@ -85,6 +85,7 @@ class Workers:
 
         self._held: dict[int, tuple[str, int, Path]] = {}
         self._models: Sequence[ModelConfig] = settings.models
+        self._labels = labels_of(settings.models)
         self._configuring = threading.Lock()
         self._ending = threading.Event()
         self.failed = False
@@ -112,11 +113,15 @@ class Workers:
     def configure(self, models: Sequence[ModelConfig], any_label: bool = False) -> None:
         """Serve these models and no others; returns when every worker does. Raises ServingError."""
         with self._configuring:
-            self.catalog.configure(models, any_label=any_label)
-            with self._news:
-                self._models = models
-                members = list(self._members)
-            _tell(members, "follow", models)
+            labels = self._labels
+            try:
+                self.catalog.configure(models, any_label=any_label)
+                labels = labels_of(models)
+            finally:  # the models are those, even if their labels were refused
+                with self._news:
+                    self._models, self._labels = models, labels
+                    members = list(self._members)
+                _tell(members, "follow", models, labels)
 
     def load(self, version: Version) -> Any:
         """Have every worker load a version and answer by it. Raises ServingError if one of them cannot."""
@@ -148,7 +153,7 @@ class Workers:
                 new = {key: what for key, what in self._held.items() if key not in has}
                 old = has.keys() - self._held.keys()
                 if not new and not old:
-                    control.ask(worker.path, "follow", self._models)
+                    control.ask(worker.path, "follow", self._models, self._labels)
                     self._members.append(worker)
                     self._news.notify_all()
                     return

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import grpc
 import httpx2
 import psutil
 import pytest
@@ -49,11 +50,12 @@ def answers(server: ModelServer, name: str) -> list[tuple[int, Any]]:
     return [ask(server, f"/v1/models/{name}:predict", {"instances": [2.0]}) for _ in range(ASKED)]
 
 
-def configure(server: ModelServer, made: Path, label: str) -> None:
+def configure(server: ModelServer, made: Path, label: str, labelled: int = 123, *more: str) -> None:
+    """Serve half_plus_two, half_plus_three and `more`. A label that is refused leaves the models that came with it."""
     request = model_management_pb2.ReloadConfigRequest()
     models = "".join(
-        f'config {{ name: "{name}" base_path: "{made / name}" version_labels {{ key: "{label}" value: 123 }} }} '
-        for name in ("half_plus_two", "half_plus_three")
+        f'config {{ name: "{name}" base_path: "{made / name}" version_labels {{ key: "{label}" value: {labelled} }} }} '
+        for name in ("half_plus_two", "half_plus_three", *more)
     )
     text_format.Parse(f"config {{ model_config_list {{ {models} }} }}", request)
     server.models.HandleReloadConfigRequest(request, RPC_SECONDS)
@@ -83,6 +85,8 @@ def test_a_new_configuration_holds_in_each_process_when_it_returns(shared: Model
 
 def test_a_process_that_dies_comes_back_with_all_that_the_others_have(shared: ModelServer, made: Path) -> None:
     configure(shared, made, "stable")
+    with pytest.raises(grpc.RpcError):
+        configure(shared, made, "nowhere", 999, "tf1")
     first, second = workers(shared)
     failed: list[str] = []
     told_to_end = threading.Event()
@@ -108,6 +112,7 @@ def test_a_process_that_dies_comes_back_with_all_that_the_others_have(shared: Mo
     (alone,) = workers(shared)
     assert answers(shared, "half_plus_three") == [(200, {"predictions": [4.0]})] * ASKED
     assert answers(shared, "half_plus_two/labels/stable") == [(200, {"predictions": [3.0]})] * ASKED
+    assert ask(shared, "/v1/models/tf1:predict", {"instances": [[2.0]]})[0] == 200
     assert alone.is_running()
 
 
