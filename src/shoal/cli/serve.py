@@ -158,6 +158,9 @@ def serve(
             help="How, as batching_params.pbtxt in each version's folder says; without it, one by one.",
         ),
     ] = False,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes that answer at the same ports; each holds every model.")
+    ] = 1,
     grace: Annotated[float, typer.Option(min=0, help="Seconds that requests under way get at the end.")] = 10,
 ) -> None:
     """Serve SavedModels over gRPC and REST, as TensorFlow Serving does. Its own flags are understood too.
@@ -180,9 +183,7 @@ def serve(
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else it tells of every processor feature
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     from shoal.serving.catalog import LoadSettings
-    from shoal.serving.rest_api import RestSettings
-    from shoal.serving.serve import ServerSettings, threads
-    from shoal.serving.serve import serve as run
+    from shoal.serving.settings import RestSettings, ServerSettings, threads
 
     loading = LoadSettings(poll, retries, max(0.0, retry_micros / 1e6), load_threads or 1)
     settings = ServerSettings(
@@ -199,8 +200,13 @@ def serve(
         config_poll_seconds=config_poll,
         batching=joined,
         per_model_batching=per_model_batching,
+        workers=workers,
         grace=grace,
     )
+    if workers > 1:
+        from shoal.serving.workers import serve as run
+    else:
+        from shoal.serving.serve import serve as run
     try:
         signal = run(settings)
     except ListenError as fault:

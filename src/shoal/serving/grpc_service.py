@@ -135,15 +135,22 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):  # type: ignore
 
 
 class GrpcServer:
-    """Listens at `address` (`host:port`) from `start` to `stop`. Raises ListenError where the port is taken."""
+    """Listens at `address` (`host:port`) from `start` to `stop`. Raises ListenError where the port is taken, unless by
+    processes that all listen with `shared_port`."""
 
     def __init__(
-        self, inference: Inference, address: str, threads: int, as_content: bool = False, any_label: bool = False
+        self,
+        inference: Inference,
+        address: str,
+        threads: int,
+        as_content: bool = False,
+        any_label: bool = False,
+        shared_port: bool = False,
     ) -> None:
         options = [
             ("grpc.max_receive_message_length", -1),
             ("grpc.max_send_message_length", -1),
-            ("grpc.so_reuseport", 0),  # else two servers on one port would share its requests, unnoticed
+            ("grpc.so_reuseport", int(shared_port)),  # else two servers on one port would share its requests, unnoticed
         ]
         pool = ThreadPoolExecutor(threads, thread_name_prefix="grpc")
         self._server: Any = grpc.server(pool, options=options)

@@ -133,8 +133,11 @@ class Inference:
         """Run `answer`, and count the request by how it ended. What is unforeseen becomes an INTERNAL."""
         began = time.perf_counter()
         try:
-            with self.metrics.in_progress.track_inprogress():
+            self.metrics.in_progress.inc()
+            try:
                 result = answer()
+            finally:
+                self.metrics.in_progress.dec()
         except Exception as fault:
             error = explain_fault(fault)
             # Names that clients make up would stay in the metrics for ever.

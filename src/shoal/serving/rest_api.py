@@ -33,6 +33,7 @@ from shoal.serving.catalog import Version
 from shoal.serving.inference import SIGNATURE_DEF, Inference
 from shoal.serving.listening import listen
 from shoal.serving.model import DEFAULT_SIGNATURE, Model
+from shoal.serving.settings import RestSettings
 from shoal.serving.status import Code, ServingError, invalid
 
 _WHO = r"/v1/models{name}(?:(?:/versions/(?P<version>\d+))|(?:/labels/(?P<label>[^/:]+)))?"
@@ -47,15 +48,6 @@ CORS = {
 
 GZIP_FROM_BYTES = 1024
 """Smaller answers are not worth compressing."""
-
-
-@dataclass(frozen=True, slots=True)
-class RestSettings:
-    """`body_bytes` is the largest body that is read, uncompressed."""
-
-    threads: int
-    cors: bool = False
-    body_bytes: int = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,10 +211,10 @@ class RestApi:
 
 class RestServer:
     """Listens at `host:port` (0: any free port) from its making, and answers from `start` to `stop`. Raises
-    ListenError where the port is taken."""
+    ListenError where the port is taken, unless by processes that all listen with `shared_port`."""
 
-    def __init__(self, api: RestApi, host: str, port: int, grace: float) -> None:
-        self._socket = listen(host, port)
+    def __init__(self, api: RestApi, host: str, port: int, grace: float, shared_port: bool = False) -> None:
+        self._socket = listen(host, port, shared_port)
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
             api.app,
