@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,9 +23,7 @@ NOT_YET = ("enable_batching", "batching_parameters_file", "ssl_config_file", "gr
 
 NO_EFFECT = (
     "flush_filesystem_caches",
-    "enable_model_warmup",
     "num_unload_threads",
-    "rest_api_timeout_in_ms",
     "monitoring_config_file",
     "enable_grpc_healthcheck_service",
     "enable_signature_method_name_check",
@@ -45,11 +44,14 @@ class ServingCommand(TyperCommand):
     """A command whose flags may be spelt as TensorFlow Serving's: `--model_name=x`, `--enable_batching=true`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        switches = {name for param in self.params if getattr(param, "is_flag", False) for name in param.opts}
+        flags = [param for param in self.params if getattr(param, "is_flag", False)]
+        switches = {name: "".join(param.secondary_opts) for param in flags for name in param.opts}
         return super().parse_args(ctx, list(filter(None, (_respelt(arg, switches) for arg in args))))
 
 
-def _respelt(arg: str, switches: set[str]) -> str:
+def _respelt(arg: str, switches: Mapping[str, str]) -> str:
+    """The argument as this command spells it; empty where it says nothing. `switches` are flags without a value, each
+    with the flag that says the opposite, where it is on by default."""
     flag, has_value, value = arg.partition("=")
     if not flag.startswith("--"):
         return arg
@@ -66,7 +68,7 @@ def _respelt(arg: str, switches: set[str]) -> str:
             case "true" | "1":
                 return flag
             case "false" | "0":
-                return ""
+                return switches[flag]
             case _:
                 refuse(f"{flag}: expected true or false, found {value}")
     return f"{flag}={value}" if has_value else flag
@@ -125,6 +127,19 @@ def serve(
     body_bytes: Annotated[
         int, typer.Option("--rest-body-bytes", min=1, help="The largest body of a REST request, uncompressed.")
     ] = 1 << 30,
+    rest_timeout: Annotated[
+        int,
+        typer.Option("--rest-api-timeout-in-ms", min=1, help="How long a model may take for a REST request. 30 s."),
+    ] = 30_000,
+    warm_up: Annotated[
+        bool,
+        typer.Option(
+            "--enable-model-warmup/--no-model-warmup", help="Run a model's warm-up requests before it answers."
+        ),
+    ] = True,
+    warm_up_iterations: Annotated[
+        int, typer.Option("--num-request-iterations-for-warmup", min=0, help="Run each so often. 0: once.")
+    ] = 0,
     any_label: Annotated[
         bool,
         typer.Option(
@@ -171,10 +186,11 @@ def serve(
         grpc_port=port or None,
         rest_port=rest_port or None,
         loading=loading,
-        rest=RestSettings(rest_threads or defaults.rest.threads, cors, body_bytes),
+        rest=RestSettings(rest_threads or defaults.rest.threads, cors, body_bytes, rest_timeout / 1000),
         grpc_threads=grpc_threads or defaults.grpc_threads,
         as_content=as_content,
         any_label=any_label,
+        warm_up=max(1, warm_up_iterations) if warm_up else 0,
         config_file=config_file,
         config_poll_seconds=config_poll,
         grace=grace,

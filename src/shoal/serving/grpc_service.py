@@ -31,7 +31,7 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from shoal.serving import model_config, tensor_proto
+from shoal.serving import deadline, model_config, tensor_proto
 from shoal.serving.inference import Inference
 from shoal.serving.listening import ListenError
 from shoal.serving.status import Code, ServingError, invalid
@@ -97,7 +97,8 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer): 
         return _or_abort(context, lambda: self._inference.metadata(request))
 
     def _answer(self, context: grpc.ServicerContext, name: str, api: str, answer: Callable[[], T]) -> T:
-        return _or_abort(context, lambda: self._inference.counted(name, api, "GRPC", answer))
+        with deadline.within(context.time_remaining()):
+            return _or_abort(context, lambda: self._inference.counted(name, api, "GRPC", answer))
 
 
 class ModelService(model_service_pb2_grpc.ModelServiceServicer):  # type: ignore[misc]

@@ -28,7 +28,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2
 
-from shoal.serving import examples, json_tensor, metrics
+from shoal.serving import deadline, examples, json_tensor, metrics
 from shoal.serving.catalog import Version
 from shoal.serving.inference import SIGNATURE_DEF, Inference
 from shoal.serving.listening import listen
@@ -51,11 +51,12 @@ GZIP_FROM_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class RestSettings:
-    """`body_bytes` is the largest body that is read, uncompressed."""
+    """`body_bytes` is the largest body that is read, uncompressed; `timeout` is how many seconds a model may take."""
 
     threads: int
     cors: bool = False
     body_bytes: int = 1 << 30
+    timeout: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,7 @@ class RestApi:
                 return 200, b""
             asked = parse_path(request.method, path)
             body = await self._body(request) if request.method == "POST" else b""
-            loop = asyncio.get_running_loop()
-            return 200, await loop.run_in_executor(self._pool, self._apis[asked.api], asked.spec, body)
+            return 200, await asyncio.get_running_loop().run_in_executor(self._pool, self._do, asked, body)
         except _TooLarge:
             return 413, json_tensor.write_error(
                 f"the body is larger than {self._settings.body_bytes} bytes (--rest-body-bytes)"
@@ -135,6 +135,10 @@ class RestApi:
             return error.code.http, json_tensor.write_error(error.message)
         except ClientDisconnect:
             return Code.CANCELLED.http, b""
+
+    def _do(self, asked: Asked, body: bytes) -> bytes:
+        with deadline.within(self._settings.timeout):
+            return self._apis[asked.api](asked.spec, body)
 
     async def _body(self, request: Request) -> bytes:
         limit = self._settings.body_bytes

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from shoal.serving import model_config
@@ -18,10 +19,12 @@ from shoal.serving.catalog import Catalog, LoadSettings, Version
 from shoal.serving.grpc_service import GrpcServer
 from shoal.serving.inference import Inference
 from shoal.serving.metrics import Metrics
+from shoal.serving.model import Model
 from shoal.serving.model_config import ModelConfig
 from shoal.serving.rest_api import RestApi, RestServer, RestSettings
 from shoal.serving.status import ServingError
 from shoal.serving.versions import State
+from shoal.serving.warmup import load_warm
 
 READY_LOOK_SECONDS = 0.2
 
@@ -34,8 +37,8 @@ def _threads() -> int:
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """How to serve. `models` come from the command line or from `config_file`, which is read again every
-    `config_poll_seconds` (0: never). A port 0 is any free one; None: not at all. `grace` is how many seconds requests
-    under way get at the end."""
+    `config_poll_seconds` (0: never). A port 0 is any free one; None: not at all. `warm_up` is how often each warm-up
+    request of a model is run (0: not at all). `grace` is how many seconds requests under way get at the end."""
 
     models: list[ModelConfig]
     host: str = "127.0.0.1"
@@ -46,6 +49,7 @@ class ServerSettings:
     grpc_threads: int = field(default_factory=_threads)
     as_content: bool = False
     any_label: bool = False
+    warm_up: int = 1
     config_file: Path | None = None
     config_poll_seconds: float = 0.0
     grace: float = 10.0
@@ -64,7 +68,8 @@ class Server:
             if version.state in (State.AVAILABLE, State.UNLOADING):
                 _say(f"{version.model_name} version {version.number}: {version.state.name.lower()}")
 
-        self.catalog = Catalog(settings.loading, changed)
+        load = partial(load_warm, iterations=settings.warm_up) if settings.warm_up else Model
+        self.catalog = Catalog(settings.loading, changed, load)
         inference = Inference(self.catalog, metrics)
         self.rest = self.grpc = None
         if settings.rest_port is not None:

@@ -25,7 +25,7 @@ LARGEST_FILL_BYTES = 1 << 30
 MOST_DIMENSIONS = 64
 """numpy's limit; TensorFlow's is 254."""
 
-_RAW_FIELDS: dict[np.dtype, tuple[str, np.dtype]] = {
+_RAW_FIELDS = {
     np.dtype(np.float32): "float_val",
     np.dtype(np.float64): "double_val",
     np.dtype(np.complex64): "scomplex_val",

@@ -1,0 +1,39 @@
+"""How long what the current thread does for a client may take: known at the entrance, obeyed where the graph runs.
+
+It is no argument of what lies between, which cannot do anything about it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from shoal.serving.status import Code, ServingError
+
+LONGEST_SECONDS = 24 * 3600.0
+"""More is no limit at all: gRPC says so many seconds, or infinitely many, where a client named none."""
+
+_end: ContextVar[float | None] = ContextVar("end", default=None)
+
+
+@contextmanager
+def within(seconds: float | None) -> Iterator[None]:
+    """Give the block so many seconds; None: any time."""
+    token = _end.set(None if seconds is None or seconds > LONGEST_SECONDS else time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _end.reset(token)
+
+
+def milliseconds_left() -> int | None:
+    """The time that is left, at least 1; None where there is no limit. Raises ServingError where there is none left."""
+    end = _end.get()
+    if end is None:
+        return None
+    left = end - time.monotonic()
+    if left <= 0:
+        raise ServingError(Code.DEADLINE_EXCEEDED, "the deadline had passed before the model was run")
+    return int(left * 1000) + 1
