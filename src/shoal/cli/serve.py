@@ -17,8 +17,9 @@ from shoal.cli.terminal import Exit, refuse, say
 
 if TYPE_CHECKING:
     from shoal.serving.model_config import ModelConfig
+    from shoal.serving.tls import Tls
 
-NOT_YET = ("enable_batching", "batching_parameters_file", "ssl_config_file", "grpc_socket_path", "platform_config_file")
+NOT_YET = ("enable_batching", "batching_parameters_file", "platform_config_file")
 """Flags of TensorFlow Serving's that change what is served, and that are not there yet."""
 
 NO_EFFECT = (
@@ -26,7 +27,6 @@ NO_EFFECT = (
     "num_unload_threads",
     "monitoring_config_file",
     "enable_grpc_healthcheck_service",
-    "enable_signature_method_name_check",
     "tensorflow_session_parallelism",
     "tensorflow_intra_op_parallelism",
     "tensorflow_inter_op_parallelism",
@@ -140,6 +140,29 @@ def serve(
     warm_up_iterations: Annotated[
         int, typer.Option("--num-request-iterations-for-warmup", min=0, help="Run each so often. 0: once.")
     ] = 0,
+    ssl_config: Annotated[
+        Path | None,
+        typer.Option("--ssl-config-file", help="gRPC over TLS, with the key and certificate of this SSLConfig."),
+    ] = None,
+    rest_tls: Annotated[bool, typer.Option("--rest-tls", help="REST over TLS too, with the same.")] = False,
+    grpc_socket: Annotated[
+        Path | None, typer.Option("--grpc-socket-path", help="Listen for gRPC at this Unix socket too.")
+    ] = None,
+    grpc_arguments: Annotated[
+        str,
+        typer.Option("--grpc-channel-arguments", help="For the gRPC server, as in grpc.max_connection_age_ms=2000,…"),
+    ] = "",
+    request_log: Annotated[
+        str,
+        typer.Option("--request-log", metavar="FILE", help="A line of JSON for each inference request. -: on stdout."),
+    ] = "",
+    check_methods: Annotated[
+        bool,
+        typer.Option(
+            "--enable-signature-method-name-check",
+            help="Refuse what a signature's method_name does not name. Models of TensorFlow 2 name predict only.",
+        ),
+    ] = False,
     any_label: Annotated[
         bool,
         typer.Option(
@@ -161,8 +184,12 @@ def serve(
     """
     _need_serving()
     models, config_file = _models(path or base_path, name, config_file)
-    if not port and not rest_port:
+    if not port and not rest_port and not grpc_socket:
         refuse("both --port and --rest-port are 0: nobody could ask")
+    if rest_tls and ssl_config is None:
+        refuse("--rest-tls: with which certificate?", "name a file with --ssl-config-file")
+    tls = _tls(ssl_config) if ssl_config else None
+    arguments = _channel_arguments(grpc_arguments)
     from shoal.serving.listening import ListenError, check
 
     try:
@@ -170,6 +197,11 @@ def serve(
             check(host, each)
     except ListenError as fault:
         refuse(str(fault), ANOTHER_PORT)
+    if request_log not in ("", "-"):
+        try:
+            Path(request_log).open("a").close()
+        except OSError as fault:
+            refuse(f"--request-log: {request_log}: {fault.strerror}")
     say("importing TensorFlow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else it tells of every processor feature
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
@@ -190,6 +222,12 @@ def serve(
         grpc_threads=grpc_threads or defaults.grpc_threads,
         as_content=as_content,
         any_label=any_label,
+        check_methods=check_methods,
+        request_log=request_log,
+        tls=tls,
+        rest_tls=rest_tls,
+        grpc_socket=grpc_socket,
+        grpc_arguments=arguments,
         warm_up=max(1, warm_up_iterations) if warm_up else 0,
         config_file=config_file,
         config_poll_seconds=config_poll,
@@ -239,6 +277,26 @@ def _models(path: Path | None, name: str | None, config_file: Path | None) -> tu
             f"serve {path.parent} if that is one, or: shoal publish {path} BASE_PATH",
         )
     return [model_config.ModelConfig(name or path.resolve().name, path.resolve())], None
+
+
+def _tls(path: Path) -> Tls:
+    from shoal.serving.status import ServingError
+    from shoal.serving.tls import read
+
+    try:
+        return read(path)
+    except ServingError as fault:
+        refuse(fault.message, "docs/serving.md shows such a file")
+    except OSError as fault:
+        refuse(f"{path}: {fault.strerror}")
+
+
+def _channel_arguments(text: str) -> tuple[tuple[str, str | int], ...]:
+    """`key=value,…`; a value that reads as an integer is one."""
+    pairs = [each.partition("=") for each in text.split(",") if each]
+    if wrong := [key for key, equals, _ in pairs if not equals]:
+        refuse(f"--grpc-channel-arguments: {wrong[0]}: expected KEY=VALUE")
+    return tuple((key, int(value) if value.lstrip("-").isdigit() else value) for key, _, value in pairs)
 
 
 def _need_serving() -> None:

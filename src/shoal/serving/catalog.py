@@ -93,7 +93,9 @@ class Catalog:
 
     def stop(self) -> None:
         """Load nothing more, and wait for the look that is under way. What is loaded answers until the process ends."""
-        self._ended = True
+        with self._news:
+            self._ended = True
+            self._news.notify_all()  # whoever waits for a configuration to be loaded
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -160,6 +162,8 @@ class Catalog:
                 self._give_up(name)
             new = paths.keys() - self._served.keys()
             for model in models:
+                if model.collects and model.name in new:
+                    _log(f"{model.name}: logging_config has no effect: no requests are collected (see --request-log)")
                 self._served.setdefault(model.name, _Served(model)).config = model
             self._wake.set()
             if not first:

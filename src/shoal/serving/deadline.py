@@ -15,22 +15,23 @@ from shoal.serving.status import Code, ServingError
 LONGEST_SECONDS = 24 * 3600.0
 """More is no limit at all: gRPC says so many seconds, or infinitely many, where a client named none."""
 
-_end: ContextVar[float | None] = ContextVar("end", default=None)
+DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
+"""By `time.monotonic()`; None where the client waits for ever."""
 
 
 @contextmanager
 def within(seconds: float | None) -> Iterator[None]:
     """Give the block so many seconds; None: any time."""
-    token = _end.set(None if seconds is None or seconds > LONGEST_SECONDS else time.monotonic() + seconds)
+    token = DEADLINE.set(None if seconds is None or seconds > LONGEST_SECONDS else time.monotonic() + seconds)
     try:
         yield
     finally:
-        _end.reset(token)
+        DEADLINE.reset(token)
 
 
 def milliseconds_left() -> int | None:
     """The time that is left, at least 1; None where there is no limit. Raises ServingError where there is none left."""
-    end = _end.get()
+    end = DEADLINE.get()
     if end is None:
         return None
     left = end - time.monotonic()

@@ -93,6 +93,15 @@ class Metrics:
         else:
             self._states.labels(*labels).set(version.state)
 
+    def value(self, path: str) -> int:
+        """The first value of a counter or gauge, 0 where there is none. The original names them as paths:
+        `/tensorflow/serving/request_count`."""
+        name = path.replace("/", ":")
+        for metric in self.registry.collect():
+            if name in (metric.name, f"{metric.name}_total") and metric.type in ("counter", "gauge") and metric.samples:
+                return int(metric.samples[0].value)
+        return 0
+
     def page(self) -> bytes:
         """All metrics as text."""
         # The client library ends each counter's name in _total; the original ends this one otherwise.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,14 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function of the model. `defaults` are inputs that a request may leave out."""
+    """A function of the model. `defaults` are inputs that a request may leave out; `method` is what it says it is for
+    (`tensorflow/serving/predict`), None where that is not to be checked."""
 
     inputs: Mapping[str, Tensor]
     outputs: Mapping[str, Tensor]
     defaults: Mapping[str, np.ndarray]
     definition: meta_graph_pb2.SignatureDef
+    method: str | None = None
 
 
 class Model:
@@ -77,6 +79,13 @@ class Model:
         except UnicodeDecodeError as fault:  # of an error's message that quotes an input; its code is lost with it
             raise invalid(fault.object.decode("utf-8", "replace")) from None
         return [np.asarray(value, dtypes.STRING if isinstance(value, bytes) else None) for value in values]
+
+    def check_methods(self) -> None:
+        """From now on, have signatures answer only what they say they are for."""
+        self.signatures = {
+            name: replace(signature, method=signature.definition.method_name)
+            for name, signature in self.signatures.items()
+        }
 
     def close(self) -> None:
         """Give up the model's memory. Nothing may run any more."""

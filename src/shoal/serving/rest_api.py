@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import ssl
 import threading
 import zlib
 from collections.abc import Callable, Mapping
@@ -169,7 +170,7 @@ class RestApi:
                 outputs = self._inference.run(*answering[0], asked.signature, asked.inputs)
             return json_tensor.write_predict(outputs, asked.by_row)
 
-        return self._inference.counted(spec.name, "predict", "REST", answer)
+        return self._inference.counted(spec.name, "predict", "REST", body.__len__, answer)
 
     def _classify(self, spec: model_pb2.ModelSpec, body: bytes) -> bytes:
         def answer() -> bytes:
@@ -180,7 +181,7 @@ class RestApi:
                 [[(each.label, each.score) for each in row.classes] for row in result.classifications]
             )
 
-        return self._inference.counted(spec.name, "classify", "REST", answer)
+        return self._inference.counted(spec.name, "classify", "REST", body.__len__, answer)
 
     def _regress(self, spec: model_pb2.ModelSpec, body: bytes) -> bytes:
         def answer() -> bytes:
@@ -189,7 +190,7 @@ class RestApi:
             _, result = self._inference.regress(spec, examples.input_of(asked))
             return json_tensor.write_regressions([each.value for each in result.regressions])
 
-        return self._inference.counted(spec.name, "regress", "REST", answer)
+        return self._inference.counted(spec.name, "regress", "REST", body.__len__, answer)
 
     def _status(self, spec: model_pb2.ModelSpec, body: bytes) -> bytes:
         response = self._inference.status(get_model_status_pb2.GetModelStatusRequest(model_spec=spec))
@@ -218,10 +219,10 @@ class RestApi:
 
 
 class RestServer:
-    """Listens at `host:port` (0: any free port) from its making, and answers from `start` to `stop`. Raises
-    ListenError where the port is taken."""
+    """Listens at `host:port` (0: any free port) from its making, and answers from `start` to `stop`, over TLS where
+    there is a `context`. Raises ListenError where the port is taken."""
 
-    def __init__(self, api: RestApi, host: str, port: int, grace: float) -> None:
+    def __init__(self, api: RestApi, host: str, port: int, grace: float, context: ssl.SSLContext | None = None) -> None:
         self._socket = listen(host, port)
         self.port: int = self._socket.getsockname()[1]
         config = uvicorn.Config(
@@ -231,6 +232,8 @@ class RestServer:
             lifespan="off",
             timeout_graceful_shutdown=max(1, round(grace)),
         )
+        config.load()
+        config.ssl = context  # its own arguments are paths, and our key is in no file
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=[[self._socket]], name="rest", daemon=True)
 

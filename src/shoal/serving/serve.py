@@ -10,8 +10,8 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 from shoal.serving import model_config
@@ -21,10 +21,12 @@ from shoal.serving.inference import Inference
 from shoal.serving.metrics import Metrics
 from shoal.serving.model import Model
 from shoal.serving.model_config import ModelConfig
+from shoal.serving.request_log import RequestLog
 from shoal.serving.rest_api import RestApi, RestServer, RestSettings
 from shoal.serving.status import ServingError
+from shoal.serving.tls import Tls
 from shoal.serving.versions import State
-from shoal.serving.warmup import load_warm
+from shoal.serving.warmup import warm_up
 
 READY_LOOK_SECONDS = 0.2
 
@@ -36,9 +38,14 @@ def _threads() -> int:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """How to serve. `models` come from the command line or from `config_file`, which is read again every
-    `config_poll_seconds` (0: never). A port 0 is any free one; None: not at all. `warm_up` is how often each warm-up
-    request of a model is run (0: not at all). `grace` is how many seconds requests under way get at the end."""
+    """How to serve.
+
+    `models` come from the command line or from `config_file`, which is read again every `config_poll_seconds` (0:
+    never). A port 0 is any free one; None: not at all. `warm_up` is how often each warm-up request of a model is run
+    (0: not at all); `check_methods` has signatures answer only what they say they are for. `tls` is for gRPC, and for
+    REST too where `rest_tls`. `request_log` is the file for a line on each request (`-`: stdout). `grace` is how many
+    seconds requests under way get at the end.
+    """
 
     models: list[ModelConfig]
     host: str = "127.0.0.1"
@@ -50,9 +57,21 @@ class ServerSettings:
     as_content: bool = False
     any_label: bool = False
     warm_up: int = 1
+    check_methods: bool = False
+    tls: Tls | None = None
+    rest_tls: bool = False
+    grpc_socket: Path | None = None
+    grpc_arguments: tuple[tuple[str, str | int], ...] = ()
     config_file: Path | None = None
     config_poll_seconds: float = 0.0
+    request_log: str = ""
     grace: float = 10.0
+
+    def grpc_addresses(self) -> list[str]:
+        """Where gRPC is listened for, in gRPC's words."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        by_port = [f"{host}:{self.grpc_port}"] if self.grpc_port is not None else []
+        return [*by_port, f"unix:{self.grpc_socket}"] if self.grpc_socket else by_port
 
 
 class Server:
@@ -68,21 +87,23 @@ class Server:
             if version.state in (State.AVAILABLE, State.UNLOADING):
                 _say(f"{version.model_name} version {version.number}: {version.state.name.lower()}")
 
-        load = partial(load_warm, iterations=settings.warm_up) if settings.warm_up else Model
-        self.catalog = Catalog(settings.loading, changed, load)
-        inference = Inference(self.catalog, metrics)
+        load: Callable[[Path], Model] = Model
+        self.catalog = Catalog(settings.loading, changed, lambda folder: _prepared(load(folder), folder, settings))
+        inference = Inference(self.catalog, metrics, RequestLog(settings.request_log) if settings.request_log else None)
         self.rest = self.grpc = None
         if settings.rest_port is not None:
             api = RestApi(inference, settings.rest, self.ready)
-            self.rest = RestServer(api, settings.host, settings.rest_port, settings.grace)
-        if settings.grpc_port is not None:
-            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            context = settings.tls.context if settings.tls and settings.rest_tls else None
+            self.rest = RestServer(api, settings.host, settings.rest_port, settings.grace, context)
+        if addresses := settings.grpc_addresses():
             self.grpc = GrpcServer(
                 inference,
-                f"{host}:{settings.grpc_port}",
+                addresses,
                 settings.grpc_threads,
                 settings.as_content,
                 settings.any_label,
+                settings.tls,
+                settings.grpc_arguments,
             )
 
     def ready(self) -> bool:
@@ -115,8 +136,10 @@ class Server:
 
     def _announce(self) -> None:
         host = self._settings.host
-        entrances = [f"gRPC at {host}:{self.grpc.port}"] if self.grpc else []
-        entrances += [f"REST at http://{host}:{self.rest.port}/v1/models"] if self.rest else []
+        entrances = [f"gRPC at {host}:{self.grpc.port}"] if self.grpc and self._settings.grpc_port is not None else []
+        entrances += [f"gRPC at unix:{self._settings.grpc_socket}"] if self._settings.grpc_socket else []
+        scheme = "https" if self._settings.rest_tls else "http"
+        entrances += [f"REST at {scheme}://{host}:{self.rest.port}/v1/models"] if self.rest else []
         names = ", ".join(model.name for model in self._settings.models) or "no model yet"
         _say(f"serving {names}: {' and '.join(entrances)} (Ctrl-C ends it)")
 
@@ -134,6 +157,19 @@ class Server:
                 if str(fault) != complaint:
                     _say(f"error: {fault}")
                 complaint = str(fault)
+
+
+def _prepared(model: Model, folder: Path, settings: ServerSettings) -> Model:
+    """The model when it is fit to answer. Raises ServingError where it cannot be warmed up."""
+    try:
+        if settings.check_methods:
+            model.check_methods()
+        if settings.warm_up:
+            warm_up(model, folder, settings.warm_up)
+    except BaseException:
+        model.close()
+        raise
+    return model
 
 
 def serve(settings: ServerSettings) -> int:

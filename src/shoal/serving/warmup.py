@@ -23,22 +23,14 @@ FILE = Path("assets.extra", "tf_serving_warmup_requests")
 MOST_RECORDS = 1000
 
 
-def load_warm(folder: Path, iterations: int = 1) -> Model:
-    """Load the model in `folder`, and run its warm-up requests, each so many times. Raises what loading raises, and
-    ServingError for a record that cannot be read or run."""
-    model = Model(folder)
-    try:
-        for log in _records(folder / FILE):
-            for _ in range(iterations):
-                _run(model, log)
-            with deadline.within(
-                deadline.LONGEST_SECONDS
-            ):  # the session prepares the graph once more for runs with a limit
-                _run(model, log)
-    except BaseException:
-        model.close()
-        raise
-    return model
+def warm_up(model: Model, folder: Path, iterations: int = 1) -> None:
+    """Run the requests that lie in the model's folder, each so many times. Raises ServingError for one that cannot be
+    read or run."""
+    for log in _records(folder / FILE):
+        for _ in range(iterations):
+            _run(model, log)
+        with deadline.within(deadline.LONGEST_SECONDS):  # the session prepares a graph once more for runs with a limit
+            _run(model, log)
 
 
 def _records(path: Path) -> Iterator[PredictionLog]:

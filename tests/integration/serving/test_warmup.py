@@ -12,17 +12,10 @@ from tensorflow_serving.apis.prediction_log_pb2 import PredictionLog
 from shoal.serving.model import Model
 from shoal.serving.predict import predict
 from shoal.serving.status import Code, ServingError
-from shoal.serving.warmup import FILE, load_warm
+from shoal.serving.warmup import FILE, warm_up
 from tests.integration.serving.configuration import configure, entry, specific, value
+from tests.integration.serving.prediction_logs import predict_log, write_warmup
 from tests.integration.serving.server import ModelServer
-
-
-def predict_log(signature: str = "", **inputs: object) -> PredictionLog:
-    log = PredictionLog()
-    log.predict_log.request.model_spec.signature_name = signature
-    for name, each in inputs.items():
-        log.predict_log.request.inputs[name].CopyFrom(tf.make_tensor_proto(each))
-    return log
 
 
 def example_logs() -> list[PredictionLog]:
@@ -38,13 +31,6 @@ def example_logs() -> list[PredictionLog]:
     return [classify, regress, several, PredictionLog()]
 
 
-def write(version: Path, *records: PredictionLog | bytes) -> None:
-    (version / FILE).parent.mkdir(exist_ok=True)
-    with tf.io.TFRecordWriter(str(version / FILE)) as writer:
-        for record in records:
-            writer.write(record if isinstance(record, bytes) else record.SerializeToString())
-
-
 def test_a_version_answers_when_its_requests_have_been_run_and_not_if_it_was_replaced_meanwhile(
     running: ModelServer, versions: Path, tmp_path: Path
 ) -> None:
@@ -52,12 +38,12 @@ def test_a_version_answers_when_its_requests_have_been_run_and_not_if_it_was_rep
     shutil.copytree(versions / "2.0", base / "1")
     configure(running, entry(base))
     shutil.copytree(versions / "many", base / "2")
-    write(base / "2", predict_log("touch", file=str(begun)), predict_log("wait", file=str(go)))
+    write_warmup(base / "2", predict_log("touch", file=str(begun)), predict_log("wait", file=str(go)))
     running.until(begun.exists, "the first request to be run")
     assert running.states("m") == {1: "AVAILABLE", 2: "LOADING"}
     (base / "2").rename(tmp_path / "old")
     shutil.copytree(versions / "3.0", base / "2")
-    write(base / "2", predict_log(x=[1.0]), *example_logs())
+    write_warmup(base / "2", predict_log(x=[1.0]), *example_logs())
     go.touch()
     running.until(lambda: value(running) == 3.0, "the version that is there now")
     assert "was changed while it was being loaded" in running.log.read_text()
@@ -79,18 +65,18 @@ def test_a_record_that_cannot_be_run(
 ) -> None:
     version = tmp_path / "1"
     shutil.copytree(versions / "2.0", version)
-    write(version, *(records if isinstance(records, list) else ()))
+    write_warmup(version, *(records if isinstance(records, list) else ()))
     if isinstance(records, bytes):
         (version / FILE).write_bytes(records)
     with pytest.raises(ServingError) as fault:
-        load_warm(version)
+        warm_up(Model(version), version)
     assert (fault.value.code, said in fault.value.message) == (code, True), fault.value
 
 
 def test_a_model_that_cannot_be_warmed_up_does_not_answer(running: ModelServer, versions: Path, tmp_path: Path) -> None:
     for number in "12":
         shutil.copytree(versions / "2.0", tmp_path / number)
-    write(tmp_path / "2", predict_log(x=["a"]))
+    write_warmup(tmp_path / "2", predict_log(x=["a"]))
     configure(running, entry(tmp_path, specific(1, 2)))
     running.until_states("m", {1: "AVAILABLE", 2: "END"})
     (status,) = running.rest("/v1/models/m/versions/2")[1]["model_version_status"]
@@ -102,10 +88,11 @@ def test_each_request_is_run_so_often(tmp_path: Path) -> None:
     counter.count = tf.Variable(0.0)
     counter.run = tf.function(lambda: {"count": counter.count.assign_add(1.0)}, input_signature=[])
     tf.saved_model.save(counter, str(tmp_path), signatures=counter.run)
-    write(tmp_path, predict_log(), predict_log())
+    write_warmup(tmp_path, predict_log(), predict_log())
 
-    def runs(model: Model) -> float:
+    def runs(iterations: int) -> float:
+        model = Model(tmp_path)
+        warm_up(model, tmp_path, iterations)
         return float(predict(model, "", {})["count"]) - 1
 
-    assert runs(load_warm(tmp_path, iterations=3)) - runs(load_warm(tmp_path, iterations=1)) == 2 * 2
-    assert runs(Model(tmp_path)) == 0
+    assert runs(3) - runs(1) == 2 * 2

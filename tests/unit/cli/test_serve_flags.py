@@ -26,6 +26,7 @@ def command() -> Any:
         ("--enable_model_warmup", "warm_up", True),
         ("--rest_api_enable_cors_support=1", "cors", True),
         ("--rest_api_enable_cors_support=0", "cors", False),
+        ("--enable_signature_method_name_check=true", "check_methods", True),
         ("--rest_api_timeout_in_ms=5", "rest_timeout", 5),
         ("--model_name=m", "name", "m"),
     ],
