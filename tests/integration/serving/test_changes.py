@@ -106,6 +106,16 @@ def test_a_folder_that_is_being_copied_is_not_served(running: ModelServer, versi
     running.until(lambda: value(running) == 3.0, "the whole version to answer")
 
 
+def test_a_version_that_is_named_while_it_is_copied_takes_over_when_it_is_whole(
+    running: ModelServer, versions: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(versions / "2.0", tmp_path / "1")
+    configure(running, entry(tmp_path, specific(1)))
+    shutil.copytree(versions / "3.0", tmp_path / "2")
+    configure(running, entry(tmp_path, specific(2)))
+    running.until(lambda: value(running) == 3.0, "version 2 to answer")  # and some version always does
+
+
 def test_a_version_that_cannot_be_loaded_leaves_the_old_one_and_the_other_models_alone(
     running: ModelServer, versions: Path, tmp_path: Path
 ) -> None:
