@@ -114,7 +114,7 @@ def test_the_metadata(server: ModelServer) -> None:
         (f"{HALF}:explain", {"instances": [1]}, 400, "Malformed request: POST /v1/models/half_plus_two:explain"),
         (f"{HALF}/versions/x:predict", {}, 400, "Malformed request: POST"),
         (f"{HALF}/versions/99999999999999999999:predict", {}, 400, "Failed to convert version"),
-        ("/v1/models/many:predict", {"signature_name": "half", "inputs": 1.0}, 501, "to type: float16"),
+        ("/v1/models/many:predict", {"signature_name": "half", "inputs": 1.0}, 501, "to type: half"),
         ("/v1/models/many:predict", {"inputs": {"a": [[1]], "b": [1]}}, 400, "Matrix size-incompatible"),
         (f"{HALF}:regress", {"examples": [{"x": 2.0}]}, 400, "No regression inputs found in SignatureDef"),
         ("/v1/models", None, 400, "Missing model name in request."),
