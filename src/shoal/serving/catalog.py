@@ -95,7 +95,9 @@ class Catalog:
 
     def stop(self) -> None:
         """Load nothing more, and wait for the look that is under way. What is loaded answers until the process ends."""
-        self._ended = True
+        with self._news:
+            self._ended = True
+            self._news.notify_all()  # whoever waits for a configuration to be loaded
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -167,6 +169,8 @@ class Catalog:
                 self._give_up(name)
             new = paths.keys() - self._served.keys()
             for model in models:
+                if model.collects and model.name in new:
+                    _log(f"{model.name}: logging_config has no effect: no requests are collected (see --request-log)")
                 self._serve(model).config = model
             self._wake.set()
             if not first:
@@ -262,7 +266,7 @@ class Catalog:
                 if self._served.get(config.name) is not served:
                     continue  # taken out meanwhile
                 if there is not None:  # else what is loaded stays: a network drive may be away for a moment
-                    self._follow(served, there.versions)
+                    self._follow(served, there)
                 unsettled = there is not None and there.unsettled
                 served.looked |= not unsettled
                 restless |= unsettled
@@ -270,13 +274,15 @@ class Catalog:
                 restless |= not served.versions or any(not _at_rest(found) for found in served.versions.values())
         return restless
 
-    def _follow(self, served: _Served, there: dict[int, VersionFolder]) -> None:
+    def _follow(self, served: _Served, there: Found) -> None:
         versions = served.versions
-        wanted = served.config.policy.wanted(there)
+        wanted = served.config.policy.wanted(there.versions)
+        if not wanted and there.unsettled:
+            return  # the one that is wanted may still be being copied, and what answers now goes when it answers
         for number in wanted:
             found = versions.get(number)
-            if found is None or _starts_anew(found, there[number]):
-                versions[number] = Version(served.config.name, number, there[number])
+            if found is None or _starts_anew(found, there.versions[number]):
+                versions[number] = Version(served.config.name, number, there.versions[number])
         states = {number: _state(found) for number, found in versions.items()}
         step = next_step(wanted, states)
         for number in step.load:

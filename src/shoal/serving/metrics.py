@@ -96,6 +96,10 @@ class Metrics:
         """All metrics as text."""
         return page(self.registry)
 
+    def value(self, path: str) -> int:
+        """The first value of a metric, by the original's path for it."""
+        return value(self.registry, path)
+
 
 class VersionStates:
     """Called with each version that has entered a state; one that was given up without an error is shown no more."""
@@ -122,6 +126,16 @@ def page(registry: CollectorRegistry) -> bytes:
     for name in (f"{PREFIX}{name}".encode() for name in COUNTERS):
         text = text.replace(name + b"_total", name)
     return text
+
+
+def value(registry: CollectorRegistry, path: str) -> int:
+    """The first value of a counter or gauge, 0 where there is none. The original names them as paths:
+    `/tensorflow/serving/request_count`."""
+    name = path.replace("/", ":")
+    for metric in registry.collect():
+        if name in (metric.name, f"{metric.name}_total") and metric.type in ("counter", "gauge") and metric.samples:
+            return int(metric.samples[0].value)
+    return 0
 
 
 @cache

@@ -28,7 +28,9 @@ def announce(settings: ServerSettings) -> None:
     """Say what is served where."""
     host = settings.host
     entrances = [f"gRPC at {host}:{settings.grpc_port}"] if settings.grpc_port else []
-    entrances += [f"REST at http://{host}:{settings.rest_port}/v1/models"] if settings.rest_port else []
+    entrances += [f"gRPC at unix:{settings.grpc_socket}"] if settings.grpc_socket else []
+    scheme = "https" if settings.rest_tls else "http"
+    entrances += [f"REST at {scheme}://{host}:{settings.rest_port}/v1/models"] if settings.rest_port else []
     names = ", ".join(model.name for model in settings.models) or "no model yet"
     many = f" in {settings.workers} processes" if settings.workers > 1 else ""
     say(f"serving {names}{many}: {' and '.join(entrances)} (Ctrl-C ends it)")

@@ -18,9 +18,11 @@ from shoal.serving.grpc_service import GrpcServer
 from shoal.serving.inference import Inference
 from shoal.serving.metrics import BatchingMetrics, Metrics
 from shoal.serving.model import Model, explain
+from shoal.serving.request_log import RequestLog
 from shoal.serving.rest_api import RestApi, RestServer
 from shoal.serving.running import announce, follow_config, say, told_by_signal, told_change
 from shoal.serving.settings import ServerSettings
+from shoal.serving.warmup import warm_up
 
 READY_LOOK_SECONDS = 0.2
 
@@ -32,19 +34,22 @@ class Server:
         self._settings = settings
         self._catalog = catalog
         self._draining = False
-        inference = Inference(catalog, metrics)
+        log = RequestLog(settings.request_log) if settings.request_log else None
+        inference = Inference(catalog, metrics, log)
         self.rest = self.grpc = None
         if settings.rest_port is not None:
             api = RestApi(inference, settings.rest, self.ready)
-            self.rest = RestServer(api, settings.host, settings.rest_port, settings.grace, shared_port)
-        if settings.grpc_port is not None:
-            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            context = settings.tls.context() if settings.tls and settings.rest_tls else None
+            self.rest = RestServer(api, settings.host, settings.rest_port, settings.grace, context, shared_port)
+        if addresses := settings.grpc_addresses():
             self.grpc = GrpcServer(
                 inference,
-                f"{host}:{settings.grpc_port}",
+                addresses,
                 settings.grpc_threads,
                 settings.as_content,
                 settings.any_label,
+                settings.tls,
+                settings.grpc_arguments,
                 shared_port,
             )
 
@@ -97,7 +102,7 @@ def serve(settings: ServerSettings) -> int:
 
 
 def loader(settings: ServerSettings, metrics: Metrics) -> Callable[[Version], Model]:
-    """What loads a version in this process. It raises ServingError."""
+    """What loads a version in this process, and makes it fit to answer. It raises ServingError."""
     load: Callable[[Path], Model] = Model
     if batching := settings.batching:
         scheduler = Scheduler(batching.threads, batching.pool_name, BatchingMetrics(metrics, batching.pool_name))
@@ -105,11 +110,24 @@ def loader(settings: ServerSettings, metrics: Metrics) -> Callable[[Version], Mo
 
     def load_version(version: Version) -> Model:
         try:
-            return load(version.folder.path)
+            return _prepared(load(version.folder.path), version.folder.path, settings)
         except Exception as fault:
             raise explain(fault) from fault
 
     return load_version
+
+
+def _prepared(model: Model, folder: Path, settings: ServerSettings) -> Model:
+    """The model when it is fit to answer. Raises ServingError where it cannot be warmed up."""
+    try:
+        if settings.check_methods:
+            model.check_methods()
+        if settings.warm_up:
+            warm_up(model, folder, settings.warm_up)
+    except BaseException:
+        model.close()
+        raise
+    return model
 
 
 def leave(catalog: Catalog, settings: ServerSettings) -> None:

@@ -101,6 +101,10 @@ class WorkerMetrics(Metrics):
         page: bytes = control.ask(self._parent, "metrics")
         return page
 
+    def value(self, path: str) -> int:
+        found: int = control.ask(self._parent, "metric", path)
+        return found
+
 
 def main() -> None:
     settings, number, parent, here = pickle.load(sys.stdin.buffer)

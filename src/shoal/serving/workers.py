@@ -101,6 +101,7 @@ class Workers:
             "ready": lambda: not self._ending.is_set() and self.catalog.ready(),
             "configure": self.configure,
             "metrics": lambda: metrics.page(self.registry),
+            "metric": lambda path: metrics.value(self.registry, path),
         }
         control.answer(self._parent, methods)
         for number in range(1, self._settings.workers + 1):

@@ -25,9 +25,10 @@ from tests.integration.serving.server import RPC_SECONDS, ModelServer
 SEED = 20240229
 REQUESTS = 5000  # by each protocol
 PARTS = 10
-LEAK_BYTES = 512 << 10
+LEAK_BYTES = 256 << 10
 """What is kept of each request shows in every part of the run; that an allocator takes more shows in some. So memory is
-flat when there is a part, after the first ones, in which it grew by less than this: half a kilobyte a request."""
+flat when the quieter half of the parts grew by less than this on average, a quarter of a kilobyte a request. Of two
+kilobytes kept of each, 786 KiB were seen; of none, 12."""
 
 CLIENTS_MISTAKE = {
     grpc.StatusCode.OK,
@@ -58,7 +59,7 @@ def tried(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mode
 def ask(server: ModelServer, method: str, wire: bytes) -> tuple[grpc.StatusCode, str]:
     call = server.channel.unary_unary(f"/{method}")
     try:
-        call(wire, timeout=RPC_SECONDS)
+        call(wire, timeout=RPC_SECONDS if len(wire) % 2 else None)  # a run with a deadline goes another way
     except grpc.RpcError as refused:
         return refused.code(), refused.details()
     return grpc.StatusCode.OK, ""
@@ -83,7 +84,8 @@ def test_ten_thousand_generated_requests(tried: ModelServer) -> None:
         if (number + 1) % (REQUESTS // PARTS) == 0:
             memory.append(process.memory_info().rss)
     growth = [after - before for before, after in pairwise(memory[PARTS // 3 :])]
-    assert min(growth) < LEAK_BYTES, growth
+    quiet = sorted(growth)[: len(growth) // 2]
+    assert sum(quiet) / len(quiet) < LEAK_BYTES, growth
     assert min(codes[each] for each in (grpc.StatusCode.OK, 200)) > REQUESTS // 50, codes  # they go all the way too
     assert tried.rest("/v1/models/half_plus_two:predict", {"instances": [2.0]}) == (200, {"predictions": [3.0]})
     assert "Traceback" not in tried.log.read_text()
@@ -112,7 +114,7 @@ CONTENTS = [
     ],
 )
 def test_every_type_in_every_field(tried: ModelServer, model: str, signature: str, name: str) -> None:
-    """The graph is given arrays as they are, and a wrong type would end the process."""
+    """The graph is given arrays as they are."""
     types = {"": types_pb2.DT_FLOAT, "look_up": types_pb2.DT_STRING}
     expected = types.get(signature) or types_pb2.DataType.Value(f"DT_{signature.upper()}")
     for dtype in DTYPES:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from shoal.serving import control
+from shoal.serving import control, metrics
 from shoal.serving.catalog import Version
 from shoal.serving.folders import VersionFolder, _look
 from shoal.serving.model_config import ModelConfig
 from shoal.serving.settings import ServerSettings
 from shoal.serving.status import Code, ServingError
+from shoal.serving.tls import Tls
 from shoal.serving.workers import Workers, _Worker
 
 
@@ -120,6 +125,21 @@ def test_who_joins_gets_all_that_is_held_and_nothing_that_has_gone(workers: Work
     two = Told(workers, 2, tmp_path)
     workers.join(2)
     assert two.calls == [("load", 1, "m", 2, Path("/m/2")), ("serve", 1), ("follow", [], {})]
+
+
+def test_metrics_are_those_of_all_processes(workers: Workers, tmp_path: Path) -> None:
+    count = "from shoal.serving.metrics import Metrics; Metrics().examples('m', 3)"
+    env = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "metrics")}
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", count], env=env, check=True)
+    assert metrics.value(workers.registry, "/tensorflow/serving/request_example_count_total") == 6
+    assert metrics.value(workers.registry, "/tensorflow/serving/nothing") == 0
+
+
+def test_what_a_worker_is_told_can_be_sent() -> None:
+    tls = Tls(b"key", b"certificate", b"")
+    settings = ServerSettings([ModelConfig("m", Path("/m"))], tls=tls, grpc_arguments=(("grpc.x", 1),), workers=2)
+    assert pickle.loads(pickle.dumps(settings)) == settings
 
 
 def test_models_hold_even_where_their_labels_were_refused(workers: Workers, tmp_path: Path) -> None:
