@@ -108,10 +108,15 @@ def wait(
 
 
 def _goes_on(run: Run) -> bool:
-    """Whether its training does."""
-    from shoal.runs import SERVING
+    """Whether its training does. While nobody answers it does: `alive` says when to lose patience."""
+    from shoal.runs import SERVING, RunError
 
-    return run.alive and run.look().phase != SERVING
+    if not run.alive:
+        return False
+    try:
+        return run.look().phase != SERVING
+    except RunError:
+        return True
 
 
 def _stop(runs: Runs, run: Run, timeout: float) -> None:
