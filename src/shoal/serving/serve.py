@@ -24,7 +24,7 @@ from shoal.serving.metrics import BatchingMetrics, Metrics
 from shoal.serving.model import Model
 from shoal.serving.model_config import ModelConfig
 from shoal.serving.rest_api import RestApi, RestServer, RestSettings
-from shoal.serving.status import ServingError
+from shoal.serving.status import ServingError, invalid
 from shoal.serving.versions import State
 
 READY_LOOK_SECONDS = 0.2
@@ -138,9 +138,10 @@ class Server:
         complaint = ""
         while not told_to_end.wait(self._settings.config_poll_seconds):
             try:
-                self.catalog.configure(
-                    model_config.read(self._settings.config_file), any_label=self._settings.any_label
-                )
+                models = model_config.read(self._settings.config_file)
+                if models is None:
+                    raise invalid(f"{self._settings.config_file}: has no model_config_list")
+                self.catalog.configure(models, any_label=self._settings.any_label)
                 complaint = ""
             except (ServingError, OSError) as fault:
                 if str(fault) != complaint:
