@@ -95,8 +95,8 @@ def wait(
 
     runs = runs_on(on, context, namespace)
     found = [runs.find(name) for name in names]
-    if not _until(lambda: not any(map(_goes_on, found)), timeout, runs.look_seconds):
-        still = ", ".join(run.name for run in found if _goes_on(run))
+    if not _until(lambda: not any(run.trains for run in found), timeout, runs.look_seconds):
+        still = ", ".join(run.name for run in found if run.trains)
         say(f"still running after {timeout:g} s: {still}")
         raise SystemExit(Exit.TIMEOUT)
     phases = {run.name: run.look().phase for run in found}
@@ -105,13 +105,6 @@ def wait(
     if all(phase in ("Succeeded", SERVING) for phase in phases.values()):
         return
     raise SystemExit(Exit.FAILED if "Failed" in phases.values() else Exit.STOPPED)
-
-
-def _goes_on(run: Run) -> bool:
-    """Whether its training does."""
-    from shoal.runs import SERVING
-
-    return run.alive and run.look().phase != SERVING
 
 
 def _stop(runs: Runs, run: Run, timeout: float) -> None:

@@ -294,7 +294,7 @@ def _models(path: Path | None, name: str | None, config_file: Path | None) -> tu
         if path is not None:
             refuse("a path and --model-config-file: name one of them")
         try:
-            return model_config.read(config_file), config_file
+            return model_config.read(config_file) or [], config_file
         except ServingError as fault:
             refuse(fault.message)
     if path is None:

@@ -20,6 +20,7 @@ from shoal.local.runs import Run, find
 from shoal.resources import ConditionType, Document, ManifestError, Phase, ReplicaType, TFJob
 from shoal.runs import (
     INTERRUPTED,
+    SERVING,
     Board,
     Description,
     Followed,
@@ -52,6 +53,11 @@ class LocalRun:
     @property
     def alive(self) -> bool:
         return self.run.alive
+
+    @property
+    def trains(self) -> bool:
+        seen = self.look()
+        return seen.alive and seen.phase != SERVING
 
     def look(self) -> Look:
         snapshot = self.run.snapshot()

@@ -5,6 +5,7 @@ for document in load("job.yaml"):
         print(document.job.name, document.job.strategy)
 """
 
+from shoal.resources.base import Metadata
 from shoal.resources.code import ClaimArchive, CodeSpec, ConfigMapArchive, GitSource
 from shoal.resources.convert import convert
 from shoal.resources.document import Document, Other, parse, parse_server
@@ -27,7 +28,6 @@ from shoal.resources.tfjob import (
     SHOAL_ONLY,
     CleanPodPolicy,
     GPURequest,
-    Metadata,
     NFSSource,
     ReplicaSpec,
     RestartPolicy,

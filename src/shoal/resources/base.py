@@ -28,6 +28,36 @@ class Model(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
 
 
+class Metadata(Model):
+    """The part of `ObjectMeta` that Shoal reads; the rest is kept as written."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class Resource(Model):
+    """Base of what stands in a document of its own: wanted (`spec`) and observed (`status`)."""
+
+    api_version: str
+    kind: str
+    metadata: Metadata = Field(description="Name, namespace, labels and annotations.")
+    spec: Model
+    status: Model
+
+    def dump(self) -> dict[str, Any]:
+        """The manifest form, always with `apiVersion` and `kind`; the status only where something has happened."""
+        manifest = {"apiVersion": self.api_version, "kind": self.kind, **super().dump()}
+        return {**manifest, "status": self.status.dump()} if "status" in manifest else manifest
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+
 def parse_time(value: object) -> object:
     """Seconds since the epoch from an RFC 3339 string, which names its zone; numbers pass through."""
     if isinstance(value, str):

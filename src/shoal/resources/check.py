@@ -119,7 +119,7 @@ class Checker:
                 problem = "empty"
             elif len(value) > schema.get("maxLength", math.inf):
                 problem = f"longer than {schema['maxLength']} characters"
-            elif not re.search(schema.get("pattern", ""), value):
+            elif not _matches(schema.get("pattern", ""), value):
                 problem = f"{_show(value)} does not match {schema['pattern']}"
             elif schema.get("format") == "date-time" and not _is_time(value):
                 problem, hint = f"{_show(value)} is not a time", "write it as 2026-01-31T12:00:00Z"
@@ -230,3 +230,8 @@ def _describe(value: Any) -> str:
 def _show(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:56]}…{text[-1]}"
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """As the API server and pydantic have it, whose `$` is the end and not what stands before a last line feed."""
+    return re.search(re.sub(r"\$$", r"\\Z", pattern), value) is not None

@@ -10,12 +10,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from shoal.resources.base import Model, NonEmpty, Timestamp
+from shoal.resources.base import Model, NonEmpty, Resource, Timestamp
 from shoal.resources.tfjob import (
     SHOAL_API,
     AbsolutePath,
     GPURequest,
-    Metadata,
     ModelName,
     ServerKind,
     StorageClaim,
@@ -250,20 +249,10 @@ class ServerStatus(Model):
         return {"phase": self.phase.value, **super().dump()}
 
 
-class ModelServer(Model):
+class ModelServer(Resource):
     """A model server: wanted (`spec`) and observed (`status`)."""
 
     api_version: Literal["shoal.dev/v1"] = Field(default=SHOAL_API, description="shoal.dev/v1.")
     kind: Literal["ModelServer"] = Field(default="ModelServer", description="ModelServer.")
-    metadata: Metadata = Field(description="Name, namespace, labels and annotations.")
     spec: ModelServerSpec = Field(description="What is served, by what, and how it is reached.")
     status: ServerStatus = Field(default_factory=ServerStatus, description="What was last known of the server.")
-
-    def dump(self) -> dict[str, Any]:
-        """The manifest form, always with `apiVersion` and `kind`; the status only where something has happened."""
-        manifest = {"apiVersion": self.api_version, "kind": self.kind, **super().dump()}
-        return {**manifest, "status": self.status.dump()} if "status" in manifest else manifest
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from shoal.resources.model_place import URI, holds
 from shoal.resources.model_server import SERVER_CONTAINER, Ports
 from shoal.resources.place import Finding, Path
 from shoal.resources.pod_rules import check_pod
-from shoal.resources.rules import LONGEST_NAME, as_label, check_storage, without_consequences
+from shoal.resources.rules import LONGEST_NAME, Written, as_label, check_storage, without_consequences
 from shoal.resources.tfjob import ServerKind
 
 METRICS = ("cpuUtilization", "requestsInFlight")
 
 
-@dataclass(frozen=True)
-class WrittenServer:
-    """A checked ModelServer manifest: plain values of the right types, of which any may be missing."""
-
-    value: Mapping[str, Any]
-
-    @property
-    def name(self) -> str | None:
-        name: str | None = self.value.get("metadata", {}).get("name")
-        return name
-
-    @property
-    def spec(self) -> Mapping[str, Any]:
-        spec: Mapping[str, Any] = self.value.get("spec", {})
-        return spec
+class WrittenServer(Written):
+    """A checked ModelServer manifest."""
 
     @property
     def models(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from shoal.resources.code import ARCHIVE_NAME, CODE_NAME, SECRET_NAME
 from shoal.resources.place import Finding, Path
@@ -30,11 +30,21 @@ SPECS = ("spec", "tfReplicaSpecs")
 CODE_SOURCES = ("git", "configMap", "claim")
 
 
-class Specified(Protocol):
-    """A checked manifest of any kind."""
+@dataclass(frozen=True)
+class Written:
+    """A checked manifest of any kind: plain values of the right types, of which any may be missing."""
+
+    value: Mapping[str, Any]
 
     @property
-    def spec(self) -> Mapping[str, Any]: ...
+    def name(self) -> str | None:
+        name: str | None = self.value.get("metadata", {}).get("name")
+        return name
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        spec: Mapping[str, Any] = self.value.get("spec", {})
+        return spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +61,12 @@ class WrittenRole:
         return count
 
 
-@dataclass(frozen=True)
-class Manifest:
-    """A checked TFJob manifest: plain values of the right types, of which any may be missing."""
-
-    value: Mapping[str, Any]
-
-    @property
-    def name(self) -> str | None:
-        name: str | None = self.value.get("metadata", {}).get("name")
-        return name
+class Manifest(Written):
+    """A checked TFJob manifest."""
 
     @property
     def for_kubeflow(self) -> bool:
         return self.value.get("apiVersion") == KUBEFLOW_API
-
-    @property
-    def spec(self) -> Mapping[str, Any]:
-        spec: Mapping[str, Any] = self.value.get("spec", {})
-        return spec
 
     @cached_property
     def roles(self) -> list[WrittenRole]:
@@ -199,7 +196,7 @@ def check_gang(job: Manifest) -> Iterator[Finding]:
         yield Finding(path, f"{wanted} replicas can never start together: the job has {total}", f"at most {total}")
 
 
-def check_storage(manifest: Specified) -> Iterator[Finding]:
+def check_storage(manifest: Written) -> Iterator[Finding]:
     sources = ("existingClaim", "nfs", "size")
     for index, claim in enumerate(manifest.spec.get("storage", [])):
         path: Path = ("spec", "storage", index)

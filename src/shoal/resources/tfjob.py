@@ -8,9 +8,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from shoal.resources.base import Model, NonEmpty
+from shoal.resources.base import Model, NonEmpty, Resource
 from shoal.resources.code import CodeSpec
 from shoal.resources.quantity import Quantity
 from shoal.resources.roles import ReplicaType, Role
@@ -249,36 +249,15 @@ class TFJobSpec(Model):
     )
 
 
-class Metadata(Model):
-    """The part of `ObjectMeta` that Shoal reads; the rest is kept as written."""
-
-    model_config = ConfigDict(extra="allow")
-
-    name: str
-    namespace: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class TFJob(Model):
+class TFJob(Resource):
     """A training job: wanted (`spec`) and observed (`status`)."""
 
     api_version: Literal["shoal.dev/v1", "kubeflow.org/v1"] = Field(
         default=SHOAL_API, description="shoal.dev/v1, or kubeflow.org/v1 for the fields that Kubeflow knows."
     )
     kind: Literal["TFJob"] = Field(default="TFJob", description="TFJob.")
-    metadata: Metadata = Field(description="Name, namespace, labels and annotations.")
     spec: TFJobSpec = Field(description="What to train, and how.")
     status: JobStatus = Field(default_factory=JobStatus, description="What was last known of the job.")
-
-    def dump(self) -> dict[str, Any]:
-        """The manifest form, always with `apiVersion` and `kind`; the status only where something has happened."""
-        manifest = {"apiVersion": self.api_version, "kind": self.kind, **super().dump()}
-        return {**manifest, "status": self.status.dump()} if "status" in manifest else manifest
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name
 
     @property
     def replicas(self) -> dict[Role, ReplicaSpec]:

@@ -45,6 +45,10 @@ _TYPES: dict[int, tuple[np.dtype, str]] = {
     27: (np.dtype(ml_dtypes.float8_e4m3b11fnuz), "float8_e4m3b11fnuz"),
     28: (np.dtype(ml_dtypes.float8_e5m2fnuz), "float8_e5m2fnuz"),
 }
+DATA_TYPES = {number: f"DT_{name.upper()}" for number, (_, name) in _TYPES.items()}
+DATA_TYPES |= {20: "DT_RESOURCE", 21: "DT_VARIANT"}
+"""The names in TensorFlow's `DataType`, by number; also of the two that no tensor on the wire has."""
+
 _NUMBERS = {dtype: number for number, (dtype, _) in _TYPES.items()}
 
 

@@ -105,7 +105,7 @@ def _fault_of_row(
         return f"JSON object: does not have named input: {name}"
     if fault := _fault(value, inputs[name]):
         return fault
-    shape, size = _shape(value), sum(1 for _ in _leaves(value))
+    shape, size = shape_of(value), sum(1 for _ in _leaves(value))
     expected_shape, expected_size = first.setdefault(name, (shape, size))
     if size != expected_size:
         return f"Expecting tensor size: {expected_size} but got: {size}"
@@ -116,7 +116,7 @@ def _fault_of_row(
 
 def _fault(value: Any, dtype: np.dtype) -> str | None:
     """The first fault of one tensor, in the order of its elements. Its shape is that of its first elements."""
-    return next(_faults(value, 0, _shape(value), dtype), None)
+    return next(_faults(value, 0, shape_of(value), dtype), None)
 
 
 def _faults(value: Any, level: int, shape: list[int], dtype: np.dtype) -> Iterator[str]:
@@ -144,7 +144,8 @@ def _in_range(value: Any, dtype: np.dtype) -> bool:
     return bool(limits.min <= value <= limits.max)
 
 
-def _shape(value: Any) -> list[int]:
+def shape_of(value: Any) -> list[int]:
+    """The shape that the first elements of nested lists have."""
     shape = []
     while isinstance(value, list):
         shape.append(len(value))

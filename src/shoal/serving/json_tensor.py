@@ -92,7 +92,9 @@ def write_predict(outputs: Mapping[str, np.ndarray], by_row: bool) -> bytes:
             raise invalid(f"Failed to write JSON value for tensor type: {dtypes.name(output.dtype)}")
     if by_row:
         _check_batch(outputs)
-    values = {name: _writable(name, outputs[name]) for name in sorted(outputs)}
+    values = {
+        name: jsonable(outputs[name], base64_of if name.endswith("_bytes") else _text) for name in sorted(outputs)
+    }
     if len(values) == 1:
         result: Any = next(iter(values.values()))
     elif by_row:
@@ -300,17 +302,22 @@ def _check_batch(outputs: Mapping[str, np.ndarray]) -> None:
         size = len(output)
 
 
-def _writable(name: str, output: np.ndarray) -> Any:
-    if output.dtype != dtypes.STRING:
-        return np.ascontiguousarray(output) if output.ndim else output[()]
-    as_bytes = name.endswith("_bytes")
+def jsonable(array: np.ndarray, element: Callable[[bytes], Any]) -> Any:
+    """The array as `dump` takes it; `element` says what becomes of each of a tensor's strings."""
+    if array.dtype != dtypes.STRING:
+        return np.ascontiguousarray(array) if array.ndim else array[()]
+    flat = np.empty(array.size, dtypes.STRING)
+    flat[:] = [element(each) for each in array.ravel()]
+    return flat.reshape(array.shape).tolist()
 
-    def text(element: bytes) -> Any:
-        return {"b64": base64.b64encode(element).decode()} if as_bytes else element.decode("utf-8", "replace")
 
-    flat = np.empty(output.size, dtypes.STRING)
-    flat[:] = [text(element) for element in output.ravel()]
-    return flat.reshape(output.shape).tolist()
+def base64_of(element: bytes) -> dict[str, str]:
+    """Bytes in JSON."""
+    return {"b64": base64.b64encode(element).decode()}
+
+
+def _text(element: bytes) -> str:
+    return element.decode("utf-8", "replace")
 
 
 def _numbers(array: np.ndarray) -> Any:

@@ -36,8 +36,9 @@ class ModelConfig:
     """Whether it asks for its requests to be collected (`logging_config`), which is not done."""
 
 
-def read(path: Path) -> list[ModelConfig]:
-    """The models of a config file. Raises ServingError, whose message names the file, and OSError."""
+def read(path: Path) -> list[ModelConfig] | None:
+    """The models of a config file; None of one that has no list of them, as while it is being written: TensorFlow
+    Serving takes no action for it. Raises ServingError, whose message names the file, and OSError."""
     from google.protobuf import text_format
     from tensorflow_serving.config.model_server_config_pb2 import ModelServerConfig
 
@@ -47,7 +48,7 @@ def read(path: Path) -> list[ModelConfig]:
     except (text_format.ParseError, UnicodeDecodeError) as fault:
         raise invalid(f"{path}: Error parsing text-format tensorflow.serving.ModelServerConfig: {fault}") from None
     try:
-        return from_message(message)
+        return from_message(message) if message.WhichOneof("config") else None
     except ServingError as fault:
         raise ServingError(fault.code, f"{path}: {fault.message}") from None
 

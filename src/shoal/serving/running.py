@@ -10,7 +10,7 @@ from collections.abc import Callable
 from shoal.serving import model_config
 from shoal.serving.catalog import Version
 from shoal.serving.settings import ServerSettings
-from shoal.serving.status import ServingError
+from shoal.serving.status import ServingError, invalid
 from shoal.serving.versions import State
 
 
@@ -62,7 +62,10 @@ def _reread(settings: ServerSettings, configure: Callable[..., None], told_to_en
     complaint = ""
     while not told_to_end.wait(settings.config_poll_seconds):
         try:
-            configure(model_config.read(settings.config_file), any_label=settings.any_label)
+            models = model_config.read(settings.config_file)
+            if models is None:
+                raise invalid(f"{settings.config_file}: has no model_config_list")
+            configure(models, any_label=settings.any_label)
             complaint = ""
         except (ServingError, OSError) as fault:
             if str(fault) != complaint:

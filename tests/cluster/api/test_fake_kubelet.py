@@ -163,9 +163,10 @@ def test_a_wrong_annotation_is_named(namespace: Kubectl) -> None:
 
 
 def test_a_thousand_pods(namespace: Kubectl) -> None:
+    """At least: the Job controller makes some too many where pods end while it still creates others."""
     begin = time.monotonic()
     template = {"metadata": {"annotations": annotations(exit="0@2s")}, "spec": fake_pod("x")["spec"]}
     spec = {"completions": 1000, "parallelism": 1000, "template": template}
     namespace.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "wide"}, "spec": spec})
-    namespace.wait_for("job/wide", lambda each: each["status"].get("succeeded") == 1000, timeout=180)
+    namespace.wait_for("job/wide", lambda each: each["status"].get("succeeded", 0) >= 1000, timeout=180)
     print(f"1000 pods in {time.monotonic() - begin:.1f} s")

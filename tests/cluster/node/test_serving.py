@@ -108,7 +108,8 @@ def image(node_cluster: NodeCluster, tmp_path_factory: pytest.TempPathFactory) -
         "usr/local/bin": folder / "bin",
         f"{SITE_PACKAGES}/shoal": ROOT / "src" / "shoal",
     }
-    needed = [*project["dependencies"], *extras["serving"], "tensorflow-cpu>=2.21,<2.22"]
+    packages = [*project["dependencies"], *extras["client"], *extras["serving"], "tensorflow-cpu>=2.21,<2.22"]
+    needed = [each for each in packages if not each.startswith("shoal[")]
     made = python_image("server", needed, trees=trees)
     node_cluster.load(made)
     return made

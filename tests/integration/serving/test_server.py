@@ -78,6 +78,8 @@ def test_a_config_file_is_followed(made: Path, tmp_path: Path) -> None:
     try:
         file.write_text("no config")
         server.until(lambda: "Error parsing text-format" in server.log.read_text(), "a word on the broken file")
+        file.write_text("# none yet")
+        server.until(lambda: "has no model_config_list" in server.log.read_text(), "a word on the empty file")
         assert server.states("half_plus_two") == {123: "AVAILABLE"}
         write("half_plus_three")
         server.until_states("half_plus_three", {123: "AVAILABLE"})

@@ -304,7 +304,7 @@ def _value(path: Path, without: tuple[str, ...] = ()) -> st.SearchStrategy[Any]:
         return st.sampled_from(schema["enum"])
     if schema.get("format") == "date-time":
         return TIMES
-    return st.from_regex(schema["pattern"]) if "pattern" in schema else WORDS
+    return st.from_regex(schema["pattern"].replace("$", r"\Z")) if "pattern" in schema else WORDS
 
 
 def _object(path: Path, without: tuple[str, ...]) -> st.SearchStrategy[Json]:

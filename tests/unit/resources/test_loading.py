@@ -243,7 +243,7 @@ def test_unknown_fields_are_recognised(tmp_path, path, value, meant):
         ("spec.storage", [{"name": "a", "mountPath": "a", "size": "1Gi"}], '"a" does not match ^/; absolute path at which every container sees the folder'),
         ("spec.storage", [{"name": "a" * 64, "mountPath": "/a", "size": "1Gi"}], "longer than 63 characters; name of the volume: lower-case letters, digits and dashes"),
         ("spec.storage", [{"name": n, "mountPath": "/a", "size": 1} for n in "aba"], '"a" is already item 0'),
-        ("spec.serve", {"basePath": ""}, "empty; the folder that holds the exported versions"),
+        ("spec.serve", {"basePath": ""}, "empty; the folder that holds the exported versions, as the leader sees it"),
         (f"{POD}.containers.0.command", "python 'my file.py' -v", "expected a list, found the text \"python 'my file.py' -v\"; write a list: [\"python\", \"my file.py\", \"-v\"]"),
         (f"{POD}.containers.0.command", "echo 'oops", "expected a list, found the text \"echo 'oops\"; write a list: [\"echo\", \"'oops\"]"),
         (f"{POD}.containers.0.env", {"A": "b"}, 'expected a list, found a mapping; begin each item with "- "'),

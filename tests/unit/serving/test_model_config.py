@@ -69,3 +69,10 @@ def test_what_is_wrong_is_said_with_the_file(tmp_path: Path, text: str, said: st
         read(file)
     assert str(file) in refused.value.message
     assert said in refused.value.message
+
+
+@pytest.mark.parametrize(("text", "found"), [("", None), ("# half wri", None), ("model_config_list {}", [])])
+def test_a_file_that_is_being_written_is_no_wish_to_serve_nothing(
+    tmp_path: Path, text: str, found: list[ModelConfig] | None
+) -> None:
+    assert read(written(tmp_path, text)) == found

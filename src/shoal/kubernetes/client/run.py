@@ -54,6 +54,10 @@ class ClusterRun:
         self._answered = time.monotonic()
         return alive(job)
 
+    @property
+    def trains(self) -> bool:
+        return self.alive  # a ModelServer serves its model, and is no part of it
+
     def look(self) -> Look:
         return self._connection.run(self._look())
 

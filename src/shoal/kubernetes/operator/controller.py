@@ -1,8 +1,7 @@
 """The operator at work: reflectors fill the caches, their news fill the queue, workers empty it.
 
 It begins once it leads, and reads everything anew then. Jobs are listed before their pods, as servers are before their
-objects: a status that names a pod
-as seen is then never newer than the list in which that pod is looked for.
+objects: a status that names a pod as seen is then never newer than the list in which that pod is looked for.
 """
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ class Controller:
         key = owner_key(pod) if pod else None
         owner = pod.metadata.controller if pod else None
         if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
-            self._reconciler.last_seen.note(before)
+            self._reconciler.pod_deleted(before)
         if key is not None and owner is not None:
             pods = self.caches.pods.count_owned_by(owner.uid)
             self.queue.add_after(key, min(pods / PODS_PER_SECOND, LONGEST_GATHERING_SECONDS))

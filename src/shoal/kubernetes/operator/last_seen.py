@@ -22,11 +22,14 @@ class LastSeen:
     def __init__(self) -> None:
         self._gone: dict[str, dict[str, Pod]] = {}
 
-    def note(self, pod: Pod) -> None:
-        """The pod has been deleted."""
-        owner = pod.metadata.controller
-        if owner is not None and pod.status.phase in ("Succeeded", "Failed"):
-            self._gone.setdefault(owner.uid, {})[pod.metadata.name] = pod
+    def __len__(self) -> int:
+        """Of how many jobs pods are kept."""
+        return len(self._gone)
+
+    def note(self, uid: str, pod: Pod) -> None:
+        """The pod of the job has been deleted."""
+        if pod.status.phase in ("Succeeded", "Failed"):
+            self._gone.setdefault(uid, {})[pod.metadata.name] = pod
 
     def of(self, job: TFJob, uid: str, pods: Iterable[Pod]) -> dict[str, Replica]:
         """The replicas without a pod, by the names of those that they had, whose end the job's status does not know."""

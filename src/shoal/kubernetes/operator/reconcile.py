@@ -14,7 +14,7 @@ from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import JOB_NAME, REPLICA_TYPE
 from shoal.kubernetes.operator.activity import LogActivity
 from shoal.kubernetes.operator.api import API, WRITES_AT_ONCE, NotFoundError
-from shoal.kubernetes.operator.caches import Caches, JobKey
+from shoal.kubernetes.operator.caches import Caches, JobKey, owner_key
 from shoal.kubernetes.operator.concurrently import concurrently
 from shoal.kubernetes.operator.events import Recorder, listing
 from shoal.kubernetes.operator.kinds import JOBS, PODS
@@ -52,7 +52,7 @@ class Reconciler:
         self._recorder = recorder
         self._metrics = metrics
         self._clock = clock
-        self.last_seen = LastSeen()
+        self._last_seen = LastSeen()
         self._wanted = WantedJobs()
         self._supply = Supply(api, caches)
         self._pods = PodCreation(api, caches, recorder, gpus)
@@ -77,7 +77,7 @@ class Reconciler:
         pods = self._caches.pods.owned_by(stored.metadata.uid)
         now = self._clock()
         replicas, progress_due = await self._observe(job, stored.metadata.uid, pods, now)
-        gone = self.last_seen.of(job, stored.metadata.uid, pods)
+        gone = self._last_seen.of(job, stored.metadata.uid, pods)
         decision = decide(job, Observed((*replicas, *gone.values())), now)
         status = _with_selectors(job, decision.status)
         stored = await self._write_status(stored, before, status, wanted)
@@ -88,13 +88,20 @@ class Reconciler:
             served = await serve_model(self._api, job, stored, status, self._recorder, now)
             await self._write_status(stored, status, served, wanted)
             return now  # its time to live may be over already
-        self.last_seen.forget(stored.metadata.uid, gone)
+        self._last_seen.forget(stored.metadata.uid, gone)
         due = [at for at in (decision.wake_at, progress_due, now if gone else None) if at is not None]
         return min(due, default=None) if not status.phase.final else decision.wake_at
 
+    def pod_deleted(self, pod: Pod) -> None:
+        """Note how it had ended, unless it goes with its job: then nobody would ask again, or forget it."""
+        key, owner = owner_key(pod), pod.metadata.controller
+        job = self._caches.job(key) if isinstance(key, JobKey) else None
+        if job is not None and owner is not None and job.metadata.uid == owner.uid:
+            self._last_seen.note(owner.uid, pod)
+
     def forget(self, job: Job) -> None:
         """The job has been deleted. Its objects are the garbage collector's."""
-        self.last_seen.forget_all(job.metadata.uid)
+        self._last_seen.forget_all(job.metadata.uid)
         self._wanted.forget(job.metadata.uid)
         self._activity.forget(job.metadata.uid)
         self._progress.forget(job.metadata.uid)

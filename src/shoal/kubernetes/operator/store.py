@@ -95,7 +95,7 @@ class Store(Generic[V]):
             self._remove(_key(object))
 
     def _set(self, object: V) -> None:
-        self._forget(_key(object))
+        _keep_deletion(self._forget(_key(object)), object)
         self._objects[_key(object)] = object
         if owner := object.metadata.controller:
             self._owned.setdefault(owner.uid, {})[_key(object)] = object
@@ -117,6 +117,14 @@ class Store(Generic[V]):
     def _tell(self, before: V | None, after: V | None) -> None:
         for listener in self._listeners:
             listener(before, after)
+
+
+def _keep_deletion(before: Named | None, after: Named) -> None:
+    """Have `after` say when its deletion was asked for. A moment before the server removes an object that it had given
+    time to end, it writes the time of the removal over that of the request, and a grace of 0."""
+    if before is not None and before.metadata.uid == after.metadata.uid and before.metadata.deletion_timestamp:
+        after.metadata.deletion_timestamp = before.metadata.deletion_timestamp
+        after.metadata.deletion_grace_period_seconds = before.metadata.deletion_grace_period_seconds
 
 
 def _key(object: Named) -> ObjectKey:

@@ -17,7 +17,7 @@ from shoal.kubernetes.labels import Owner
 from shoal.kubernetes.operator.kinds import Kind, kind_of
 from shoal.kubernetes.operator.owned_objects import DIGEST, adopt, before_pods, beside_pods
 from shoal.kubernetes.operator.store import ObjectKey
-from shoal.kubernetes.operator.views import Job
+from shoal.kubernetes.operator.views import Job, Server
 from shoal.resources import JobStatus, TFJob, parse
 
 
@@ -85,11 +85,11 @@ def read_status(job: Job) -> JobStatus:
         return JobStatus()
 
 
-def manifest_of(job: Job) -> dict[str, object]:
-    """What `shoal.resources.parse` reads of a stored job."""
-    about = job.metadata
+def manifest_of(stored: Job | Server) -> dict[str, object]:
+    """What `shoal.resources.parse` reads of a stored job, and `parse_server` of a stored server."""
+    about = stored.metadata
     metadata = {"name": about.name, "namespace": about.namespace, "labels": about.labels}
-    return {"apiVersion": job.api_version, "kind": "TFJob", "metadata": metadata, "spec": job.spec}
+    return {"apiVersion": stored.api_version, "kind": stored.kind, "metadata": metadata, "spec": stored.spec}
 
 
 def adopted(owner: Owner, uid: str, rendered: Iterable[Object]) -> list[WantedObject]:

@@ -19,13 +19,6 @@ DEFAULT_SIGNATURE = "serving_default"
 _INITIALISER = "__saved_model_init_op"
 """A signature in name only: TensorFlow keeps the model's initialiser there."""
 
-# As in tensorflow/core/framework/types.proto, from 1 on.
-_DATA_TYPES = (
-    *("DT_FLOAT", "DT_DOUBLE", "DT_INT32", "DT_UINT8", "DT_INT16", "DT_INT8", "DT_STRING", "DT_COMPLEX64", "DT_INT64"),
-    *("DT_BOOL", "DT_QINT8", "DT_QUINT8", "DT_QINT32", "DT_BFLOAT16", "DT_QINT16", "DT_QUINT16", "DT_UINT16"),
-    *("DT_COMPLEX128", "DT_HALF", "DT_RESOURCE", "DT_VARIANT", "DT_UINT32", "DT_UINT64", "DT_FLOAT8_E5M2"),
-    "DT_FLOAT8_E4M3FN",
-)
 _SHOWN = {"DT_FLOAT": "float32", "DT_DOUBLE": "float64", "DT_HALF": "float16"}
 
 
@@ -56,11 +49,11 @@ class TensorSpec:
 def tensor_spec(data_type: int | str, sizes: Sequence[int] | None) -> TensorSpec:
     """A spec of what metadata tells: a `DataType` by number or name, and sizes, -1 for one that may vary."""
     if isinstance(data_type, str):
-        number = _DATA_TYPES.index(data_type) + 1 if data_type in _DATA_TYPES else 0
         name = data_type
+        number = next((number for number, known in dtypes.DATA_TYPES.items() if known == name), 0)
     else:
         number = data_type
-        name = _DATA_TYPES[number - 1] if 1 <= number <= len(_DATA_TYPES) else f"DT_{number}"
+        name = dtypes.DATA_TYPES.get(number, f"DT_{number}")
     shape = None if sizes is None else tuple(None if size < 0 else size for size in sizes)
     shown = _SHOWN.get(name, name.removeprefix("DT_").lower())
     return TensorSpec(shown, dtypes.from_number(number), shape)

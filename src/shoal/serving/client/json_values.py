@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from shoal.serving import dtypes
 from shoal.serving.client.connection import TensorSpec
 from shoal.serving.client.errors import ClientError
 from shoal.serving.client.number_types import is_whole, to_type
-from shoal.serving.json_faults import WHOLE, shown
+from shoal.serving.json_faults import WHOLE, shape_of, shown
 from shoal.serving.json_tensor import read_tensor
 from shoal.serving.status import ServingError
 
@@ -40,7 +39,7 @@ def to_array(value: object, name: str, spec: TensorSpec, where: Where) -> np.nda
     """The tensor in `value` for the input `name`. Raises ClientError that names the first element which is none."""
     array = read(value, sendable(name, spec))
     if array is None:
-        raise next(_faults(value, (), _shape(value), name, spec, where), ClientError(f"{where(())}: input {name}"))
+        raise next(_faults(value, (), shape_of(value), name, spec, where), ClientError(f"{where(())}: input {name}"))
     return array
 
 
@@ -70,13 +69,3 @@ def _faults(
     elif spec.dtype is not None and read(value, spec.dtype) is None:
         whole = " without a decimal point" if is_whole(spec.dtype) and isinstance(value, float) else ""
         yield fault(f"{spec.type}{whole}")
-
-
-def _shape(value: Any) -> list[int]:
-    shape = []
-    while isinstance(value, list):
-        shape.append(len(value))
-        if not value:
-            break
-        value = value[0]
-    return shape

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ import numpy as np
 from shoal.serving import dtypes, json_tensor
 from shoal.serving.client.number_types import plain
 from shoal.serving.client.prediction import Prediction
+from shoal.serving.json_tensor import base64_of, jsonable
 
 SHOWN_VALUES = 10
 """How many values of a tensor a cell of the table has."""
@@ -28,7 +28,7 @@ def to_json(prediction: Prediction) -> str:
         "model": prediction.model,
         "version": prediction.version,
         "signature": prediction.signature,
-        "outputs": {name: _jsonable(output) for name, output in outputs.items()},
+        "outputs": {name: jsonable(output, _bytes) for name, output in outputs.items()},
     }
     return json_tensor.dump(document, outputs.values()).decode()
 
@@ -93,16 +93,8 @@ def _real(output: np.ndarray) -> np.ndarray:
     return np.stack([output.real, output.imag], axis=-1) if output.dtype.kind == "c" else output
 
 
-def _jsonable(output: np.ndarray) -> Any:
-    if output.dtype == dtypes.STRING:
-        flat = np.empty(output.size, dtypes.STRING)
-        flat[:] = [_bytes(element) for element in output.ravel()]
-        return flat.reshape(output.shape).tolist()
-    return np.ascontiguousarray(output) if output.ndim else output[()]
-
-
 def _bytes(element: bytes) -> Any:
     try:
         return element.decode()
     except UnicodeDecodeError:
-        return {"b64": base64.b64encode(element).decode()}
+        return base64_of(element)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import quote
 import httpx2
 import numpy as np
 
-from shoal.serving import dtypes, json_tensor, listing
+from shoal.serving import json_tensor, listing
 from shoal.serving.client import json_values
 from shoal.serving.client.address import GRPC_PORT, Address
 from shoal.serving.client.connection import (
@@ -26,6 +25,7 @@ from shoal.serving.client.connection import (
 )
 from shoal.serving.client.errors import ClientError, Refused, Unanswered
 from shoal.serving.client.number_types import plain
+from shoal.serving.json_tensor import base64_of, jsonable
 from shoal.serving.status import Code
 
 # The API has one status for several codes; these are the commonest.
@@ -55,7 +55,7 @@ class RestConnection:
     ) -> dict[str, np.ndarray]:
         body = {
             "signature_name": signature.name,
-            "inputs": {name: _jsonable(plain(array)) for name, array in inputs.items()},
+            "inputs": {name: jsonable(plain(array), base64_of) for name, array in inputs.items()},
         }
         told = self._model(asked, ":predict", json_tensor.dump(body, map(plain, inputs.values())))
         if not isinstance(told, dict) or "outputs" not in told:
@@ -138,14 +138,6 @@ class RestConnection:
         return ClientError(
             f"{self._address}: {found}, where a model server was expected", "name what stands before /v1/models"
         )
-
-
-def _jsonable(array: np.ndarray) -> Any:
-    if array.dtype != dtypes.STRING:
-        return np.ascontiguousarray(array) if array.ndim else array.item()
-    flat = np.empty(array.size, dtypes.STRING)
-    flat[:] = [{"b64": base64.b64encode(element).decode()} for element in array.ravel()]
-    return flat.reshape(array.shape).tolist()
 
 
 def _signature(name: str, definition: Any) -> Signature:

@@ -138,11 +138,27 @@ async def test_a_pod_that_is_gone_before_anybody_looked_has_ended_as_it_was_last
     stored = world.api.objects.pop(("pods", "default", "train-worker-1"))
     why = [condition("DisruptionTarget", reason)] if reason else []
     status = {**stored["status"], "phase": "Failed" if reason else "Running", "conditions": why}
-    world.reconciler.last_seen.note(msgspec.convert({**stored, "status": status}, Pod))
+    world.reconciler.pod_deleted(msgspec.convert({**stored, "status": status}, Pod))
     await world.settle()
     assert world.status["firstFailure"]["cause"] == cause
     assert world.status["retries"] == 1
     assert world.api.objects["pods", "default", "train-worker-1"]["metadata"]["labels"][ATTEMPT] == "1"
+
+
+async def test_nothing_is_kept_of_pods_that_go_with_their_job() -> None:
+    world = World(MemoryAPI(), ps_job())
+    await world.settle()
+    pods = [stored for (plural, _, _), stored in world.api.objects.items() if plural == "pods"]
+    ended = [msgspec.convert({**stored, "status": {"phase": "Succeeded"}}, Pod) for stored in pods]
+    world.reconciler.pod_deleted(ended[0])
+    kept = world.reconciler._last_seen
+    assert len(kept) == 1
+    gone = world.caches.jobs[SHOAL_API].all()[0]
+    world.caches.jobs[SHOAL_API].replace([], "1000000")
+    world.reconciler.forget(gone)
+    for pod in ended:
+        world.reconciler.pod_deleted(pod)
+    assert len(kept) == 0
 
 
 async def test_a_replica_that_had_completed_does_not_run_again_when_its_pod_is_gone() -> None:
@@ -152,7 +168,7 @@ async def test_a_replica_that_had_completed_does_not_run_again_when_its_pod_is_g
     await world.settle()
     stored = world.api.objects.pop(("pods", "default", "train-worker-1"))
     ended = {"phase": "Succeeded", "containerStatuses": [container(terminated(0))]}
-    world.reconciler.last_seen.note(msgspec.convert({**stored, "status": ended}, Pod))
+    world.reconciler.pod_deleted(msgspec.convert({**stored, "status": ended}, Pod))
     await world.settle()
     assert world.api.names(PODS) == {"train-worker-0"}
     assert "firstFailure" not in world.status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -90,3 +91,21 @@ def test_nobody_is_told_twice(store: Store[Pod], told: list[object]) -> None:
     store.watched("ADDED", pod(version=11))
     store.replace([pod(version=11)], "12")
     assert told == [(None, "11")]
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_removal_does_not_hide_when_it_was_asked_for(store: Store[Pod], answered: bool) -> None:
+    asked, removed = pod(version=11, deleted_at=5), pod(version=12, deleted_at=8)
+    asked.metadata.deletion_grace_period_seconds, removed.metadata.deletion_grace_period_seconds = 2, 0
+    take = store.wrote if answered else partial(store.watched, "MODIFIED")
+    store.watched("ADDED", asked)
+    take(removed)
+    found = store.get(KEY)
+    assert found is not None
+    assert version(store) == "12"
+    assert found.metadata.deletion_timestamp == asked.metadata.deletion_timestamp
+    assert found.metadata.deletion_grace_period_seconds == 2
+    take(pod(version=13, attempt=1))
+    found = store.get(KEY)
+    assert found is not None
+    assert found.metadata.deletion_timestamp is None

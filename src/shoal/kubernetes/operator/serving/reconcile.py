@@ -21,7 +21,7 @@ from shoal.kubernetes.operator.serving.objects import ServerObjects, WantedServe
 from shoal.kubernetes.operator.serving.status import READY, refused, server_status
 from shoal.kubernetes.operator.store import ObjectKey
 from shoal.kubernetes.operator.views import Server
-from shoal.kubernetes.operator.wanted import adopted
+from shoal.kubernetes.operator.wanted import adopted, manifest_of
 from shoal.kubernetes.serving.render import render_server
 from shoal.resources import ManifestError, ServerPhase, ServerStatus, parse_server
 
@@ -78,7 +78,7 @@ class ServerReconciler:
         known = self._known.get(uid)
         if known is not None and known.generation == generation:
             return known
-        server = parse_server(_manifest_of(stored), source="ModelServer")
+        server = parse_server(manifest_of(stored), source="ModelServer")
         wanted = WantedServer(uid, generation, server, adopted(server, uid, render_server(server, self._gpus)))
         if known is not None:
             wanted.applied = known.applied
@@ -116,9 +116,3 @@ def _read_status(stored: Server) -> ServerStatus:
         return ServerStatus.model_validate(stored.status)
     except ValidationError:
         return ServerStatus()
-
-
-def _manifest_of(stored: Server) -> dict[str, object]:
-    about = stored.metadata
-    metadata = {"name": about.name, "namespace": about.namespace, "labels": about.labels}
-    return {"apiVersion": stored.api_version, "kind": stored.kind, "metadata": metadata, "spec": stored.spec}
