@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-integration test-cluster cluster-up cluster-down lint format mutants bench bench-operator clean
+.PHONY: help setup demo test test-integration test-cluster cluster-up cluster-down lint format mutants bench bench-operator bench-serving clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench: $(SETUP) ## Measure, and write the tables in benchmarks/
 bench-operator: $(SETUP) ## The same for the operator and for Kubernetes clients, on test clusters (half an hour)
 	$(BIN)/python -m benchmarks.operator_scale
 	$(BIN)/python -m benchmarks.clients
+
+bench-serving: $(SETUP) ## The same for model servers; needs h2load of nghttp2-client (ten minutes)
+	$(BIN)/python -m benchmarks.serving
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,18 +18,16 @@ from shoal.cli.terminal import Exit, refuse, say
 if TYPE_CHECKING:
     from shoal.serving.batching_parameters import BatchingParameters
     from shoal.serving.model_config import ModelConfig
+    from shoal.serving.tls import Tls
 
-NOT_YET = ("ssl_config_file", "grpc_socket_path", "platform_config_file")
+NOT_YET = ("platform_config_file",)
 """Flags of TensorFlow Serving's that change what is served, and that are not there yet."""
 
 NO_EFFECT = (
     "flush_filesystem_caches",
-    "enable_model_warmup",
     "num_unload_threads",
-    "rest_api_timeout_in_ms",
     "monitoring_config_file",
     "enable_grpc_healthcheck_service",
-    "enable_signature_method_name_check",
     "tensorflow_session_parallelism",
     "tensorflow_intra_op_parallelism",
     "tensorflow_inter_op_parallelism",
@@ -46,11 +45,14 @@ class ServingCommand(TyperCommand):
     """A command whose flags may be spelt as TensorFlow Serving's: `--model_name=x`, `--enable_batching=true`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        switches = {name for param in self.params if getattr(param, "is_flag", False) for name in param.opts}
+        flags = [param for param in self.params if getattr(param, "is_flag", False)]
+        switches = {name: "".join(param.secondary_opts) for param in flags for name in param.opts}
         return super().parse_args(ctx, list(filter(None, (_respelt(arg, switches) for arg in args))))
 
 
-def _respelt(arg: str, switches: set[str]) -> str:
+def _respelt(arg: str, switches: Mapping[str, str]) -> str:
+    """The argument as this command spells it; empty where it says nothing. `switches` are flags without a value, each
+    with the flag that says the opposite, where it is on by default."""
     flag, has_value, value = arg.partition("=")
     if not flag.startswith("--"):
         return arg
@@ -67,7 +69,7 @@ def _respelt(arg: str, switches: set[str]) -> str:
             case "true" | "1":
                 return flag
             case "false" | "0":
-                return ""
+                return switches[flag]
             case _:
                 refuse(f"{flag}: expected true or false, found {value}")
     return f"{flag}={value}" if has_value else flag
@@ -132,6 +134,42 @@ def serve(
     body_bytes: Annotated[
         int, typer.Option("--rest-body-bytes", min=1, help="The largest body of a REST request, uncompressed.")
     ] = 1 << 30,
+    rest_timeout: Annotated[
+        int,
+        typer.Option("--rest-api-timeout-in-ms", min=1, help="How long a model may take for a REST request. 30 s."),
+    ] = 30_000,
+    warm_up: Annotated[
+        bool,
+        typer.Option(
+            "--enable-model-warmup/--no-model-warmup", help="Run a model's warm-up requests before it answers."
+        ),
+    ] = True,
+    warm_up_iterations: Annotated[
+        int, typer.Option("--num-request-iterations-for-warmup", min=0, help="Run each so often. 0: once.")
+    ] = 0,
+    ssl_config: Annotated[
+        Path | None,
+        typer.Option("--ssl-config-file", help="gRPC over TLS, with the key and certificate of this SSLConfig."),
+    ] = None,
+    rest_tls: Annotated[bool, typer.Option("--rest-tls", help="REST over TLS too, with the same.")] = False,
+    grpc_socket: Annotated[
+        Path | None, typer.Option("--grpc-socket-path", help="Listen for gRPC at this Unix socket too.")
+    ] = None,
+    grpc_arguments: Annotated[
+        str,
+        typer.Option("--grpc-channel-arguments", help="For the gRPC server, as in grpc.max_connection_age_ms=2000,…"),
+    ] = "",
+    request_log: Annotated[
+        str,
+        typer.Option("--request-log", metavar="FILE", help="A line of JSON for each inference request. -: on stdout."),
+    ] = "",
+    check_methods: Annotated[
+        bool,
+        typer.Option(
+            "--enable-signature-method-name-check",
+            help="Refuse what a signature's method_name does not name. Models of TensorFlow 2 name predict only.",
+        ),
+    ] = False,
     any_label: Annotated[
         bool,
         typer.Option(
@@ -158,6 +196,9 @@ def serve(
             help="How, as batching_params.pbtxt in each version's folder says; without it, one by one.",
         ),
     ] = False,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes that answer at the same ports; each holds every model.")
+    ] = 1,
     grace: Annotated[float, typer.Option(min=0, help="Seconds that requests under way get at the end.")] = 10,
 ) -> None:
     """Serve SavedModels over gRPC and REST, as TensorFlow Serving does. Its own flags are understood too.
@@ -166,9 +207,15 @@ def serve(
     """
     _need_serving()
     models, config_file = _models(path or base_path, name, config_file)
-    if not port and not rest_port:
+    if not port and not rest_port and not grpc_socket:
         refuse("both --port and --rest-port are 0: nobody could ask")
     joined = _batching(batching, batching_file, per_model_batching)
+    if rest_tls and ssl_config is None:
+        refuse("--rest-tls: with which certificate?", "name a file with --ssl-config-file")
+    if grpc_socket and workers > 1:
+        refuse("--grpc-socket-path with --workers: one process alone can listen there", "leave one of them out")
+    tls = _tls(ssl_config) if ssl_config else None
+    arguments = _channel_arguments(grpc_arguments)
     from shoal.serving.listening import ListenError, check
 
     try:
@@ -176,13 +223,16 @@ def serve(
             check(host, each)
     except ListenError as fault:
         refuse(str(fault), ANOTHER_PORT)
+    if request_log not in ("", "-"):
+        try:
+            Path(request_log).open("a").close()
+        except OSError as fault:
+            refuse(f"--request-log: {request_log}: {fault.strerror}")
     say("importing TensorFlow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # else it tells of every processor feature
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     from shoal.serving.catalog import LoadSettings
-    from shoal.serving.rest_api import RestSettings
-    from shoal.serving.serve import ServerSettings, threads
-    from shoal.serving.serve import serve as run
+    from shoal.serving.settings import RestSettings, ServerSettings, threads
 
     loading = LoadSettings(poll, retries, max(0.0, retry_micros / 1e6), load_threads or 1)
     settings = ServerSettings(
@@ -191,16 +241,28 @@ def serve(
         grpc_port=port or None,
         rest_port=rest_port or None,
         loading=loading,
-        rest=RestSettings(rest_threads or threads(joined), cors, body_bytes),
+        rest=RestSettings(rest_threads or threads(joined), cors, body_bytes, rest_timeout / 1000),
         grpc_threads=grpc_threads or threads(joined),
         as_content=as_content,
         any_label=any_label,
+        check_methods=check_methods,
+        request_log=request_log,
+        tls=tls,
+        rest_tls=rest_tls,
+        grpc_socket=grpc_socket,
+        grpc_arguments=arguments,
+        warm_up=max(1, warm_up_iterations) if warm_up else 0,
         config_file=config_file,
         config_poll_seconds=config_poll,
         batching=joined,
         per_model_batching=per_model_batching,
+        workers=workers,
         grace=grace,
     )
+    if workers > 1:
+        from shoal.serving.workers import serve as run
+    else:
+        from shoal.serving.serve import serve as run
     try:
         signal = run(settings)
     except ListenError as fault:
@@ -262,6 +324,26 @@ def _batching(enabled: bool, file: Path | None, per_model: bool) -> BatchingPara
         return batching_parameters.read(file, say)
     except ServingError as fault:
         refuse(fault.message)
+
+
+def _tls(path: Path) -> Tls:
+    from shoal.serving.status import ServingError
+    from shoal.serving.tls import read
+
+    try:
+        return read(path)
+    except ServingError as fault:
+        refuse(fault.message, "docs/serving.md shows such a file")
+    except OSError as fault:
+        refuse(f"{path}: {fault.strerror}")
+
+
+def _channel_arguments(text: str) -> tuple[tuple[str, str | int], ...]:
+    """`key=value,…`; a value that reads as an integer is one."""
+    pairs = [each.partition("=") for each in text.split(",") if each]
+    if wrong := [key for key, equals, _ in pairs if not equals]:
+        refuse(f"--grpc-channel-arguments: {wrong[0]}: expected KEY=VALUE")
+    return tuple((key, int(value) if value.lstrip("-").isdigit() else value) for key, _, value in pairs)
 
 
 def _need_serving() -> None:

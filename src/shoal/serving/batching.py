@@ -4,7 +4,8 @@ A call waits for others only where it must: while all batch threads are busy, or
 says. When nothing waits and a thread is free it runs at once, in the thread that asks. Calls join along their first
 dimension where all else about them is the same: the tensors in and out, their types, and their shape beyond the first
 dimension (beyond the rank where `pad_variable_length_inputs` is set). All models share one `Scheduler`, which takes the
-batch that has waited longest. A batch that fails is run again call by call, so that a bad request fails alone.
+batch that has waited longest. A batch that fails is run again call by call, so that a bad request fails alone. A client
+is told when its deadline has passed; the run ends when the last deadline among its calls has.
 
 What is refused, and in which words, is TensorFlow Serving's.
 """
@@ -22,7 +23,7 @@ from typing import Protocol
 import numpy as np
 
 from shoal.serving.batching_parameters import BatchingParameters
-from shoal.serving.deadline import DEADLINE
+from shoal.serving.deadline import DEADLINE, until
 from shoal.serving.status import Code, ServingError, invalid
 
 Feeds = Mapping[str, np.ndarray]
@@ -42,17 +43,23 @@ class Watch(Protocol):
 class _Call:
     """A request, or a piece of one that was cut. `ended` is held until there is an answer or an error."""
 
-    __slots__ = ("arrived", "deadline", "ended", "error", "feeds", "rows", "values")
+    __slots__ = ("arrived", "begun", "deadline", "ended", "error", "feeds", "rows", "values")
 
     def __init__(self, feeds: Feeds, rows: int) -> None:
         self.feeds = feeds
         self.rows = rows
         self.arrived = time.monotonic()
         self.deadline = DEADLINE.get()
+        self.begun = False
         self.values: list[np.ndarray] = []
         self.error: Exception | None = None
         self.ended = threading.Lock()
         self.ended.acquire()
+
+    def wait(self) -> Exception | None:
+        """Return when it has ended or its deadline has passed, and answer what went wrong."""
+        left = -1 if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        return self.error if self.ended.acquire(timeout=left) else _too_late(self)
 
 
 @dataclass(slots=True)
@@ -171,11 +178,9 @@ class Batcher:
                 run(calls)
             finally:
                 self._scheduler.leave()
-        for call in calls:
-            call.ended.acquire()
-        for call in calls:
-            if call.error is not None:
-                raise call.error
+        for error in [call.wait() for call in calls]:
+            if error is not None:
+                raise error
         if len(calls) == 1:
             return calls[0].values
         return [np.concatenate(pieces) for pieces in zip(*(call.values for call in calls), strict=True)]
@@ -248,11 +253,10 @@ class Batcher:
         alive = []
         for call in calls:
             if call.deadline is None or now < call.deadline:
+                call.begun = True
                 alive.append(call)
             else:
-                call.error = ServingError(
-                    Code.RESOURCE_EXHAUSTED, "Run() timeout exceeded while waiting in batching queue"
-                )
+                call.error = _too_late(call)
                 call.ended.release()
         if not alive:
             return
@@ -260,7 +264,8 @@ class Batcher:
         run_size = self._parameters.padded(sum(call.rows for call in alive))
         self._scheduler.watch.batched([call.rows for call in alive], waits, run_size)
         try:
-            self._run_together(alive, fetches)
+            with until(_last_deadline(alive)):
+                self._run_together(alive, fetches)
         except Exception as fault:
             if len(alive) == 1:
                 alive[0].error = fault
@@ -273,7 +278,8 @@ class Batcher:
     def _run_each(self, calls: list[_Call], fetches: Sequence[str]) -> None:
         for call in calls:
             try:
-                self._run_together([call], fetches)
+                with until(call.deadline):
+                    self._run_together([call], fetches)
             except Exception as fault:
                 call.error = fault
 
@@ -304,6 +310,18 @@ class Batcher:
             some = next(array for array in arrays if len(array))
             arrays = [*arrays, np.repeat(some[:1], padding, axis=0)]
         return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _too_late(call: _Call) -> ServingError:
+    if call.begun:
+        return ServingError(Code.DEADLINE_EXCEEDED, "the deadline has passed while the model was run")
+    return ServingError(Code.RESOURCE_EXHAUSTED, "Run() timeout exceeded while waiting in batching queue")
+
+
+def _last_deadline(calls: Sequence[_Call]) -> float | None:
+    """When nobody waits for them any more; None where somebody waits for ever."""
+    deadlines = [call.deadline for call in calls if call.deadline is not None]
+    return max(deadlines) if len(deadlines) == len(calls) else None
 
 
 def _rows(feeds: Feeds) -> int:

@@ -14,13 +14,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from shoal.serving.folders import Found, VersionFolder, find_versions, is_unchanged
-from shoal.serving.model import Model, explain
+from shoal.serving.folders import Found, VersionFolder, check_unchanged, find_versions
 from shoal.serving.model_config import ModelConfig
 from shoal.serving.status import Code, ServingError
 from shoal.serving.versions import Settling, State, next_step
+
+if TYPE_CHECKING:
+    from shoal.serving.model import Model
 
 LOOK_AGAIN_SECONDS = 0.5
 """How soon the disk is looked at again while something is being copied there, or waits for its next try."""
@@ -65,14 +67,14 @@ class _Served:
 
 
 class Catalog:
-    """`changed` is told of each version that has entered a state, from any thread. `requests` counts those that are in
-    some model now."""
+    """`load` brings a version into memory, or raises ServingError. `changed` is told of each version that has entered a
+    state, from any thread. `requests` counts those that are in some model now."""
 
     def __init__(
         self,
         settings: LoadSettings,
+        load: Callable[[Version], Model],
         changed: Callable[[Version], None] = lambda version: None,
-        load: Callable[[Path], Model] = Model,
     ) -> None:
         self._settings = settings
         self._changed = changed
@@ -93,7 +95,9 @@ class Catalog:
 
     def stop(self) -> None:
         """Load nothing more, and wait for the look that is under way. What is loaded answers until the process ends."""
-        self._ended = True
+        with self._news:
+            self._ended = True
+            self._news.notify_all()  # whoever waits for a configuration to be loaded
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -165,7 +169,9 @@ class Catalog:
                 self._give_up(name)
             new = paths.keys() - self._served.keys()
             for model in models:
-                self._served.setdefault(model.name, _Served(model)).config = model
+                if model.collects and model.name in new:
+                    _log(f"{model.name}: logging_config has no effect: no requests are collected (see --request-log)")
+                self._serve(model).config = model
             self._wake.set()
             if not first:
                 self._news.wait_for(lambda: self._ended or all(self._decided(name) for name in new))
@@ -174,11 +180,14 @@ class Catalog:
                     raise ServingError(
                         Code.UNKNOWN, f"model(s) did not become available: {{{', '.join(sorted(failed))}}}"
                     )
-            labels = {model.name: dict(model.labels) for model in models if model.labels}
+            labels = labels_of(models)
             for name, versions in labels.items():
                 for label, number in versions.items():
                     self._check_label(name, label, number, first, any_label)
             self._labels = labels
+
+    def _serve(self, model: ModelConfig) -> _Served:
+        return self._served.setdefault(model.name, _Served(model))
 
     def _begin(self, name: str, version: int | None, label: str) -> Version:
         if not name:
@@ -257,7 +266,7 @@ class Catalog:
                 if self._served.get(config.name) is not served:
                     continue  # taken out meanwhile
                 if there is not None:  # else what is loaded stays: a network drive may be away for a moment
-                    self._follow(served, there.versions)
+                    self._follow(served, there)
                 unsettled = there is not None and there.unsettled
                 served.looked |= not unsettled
                 restless |= unsettled
@@ -265,13 +274,15 @@ class Catalog:
                 restless |= not served.versions or any(not _at_rest(found) for found in served.versions.values())
         return restless
 
-    def _follow(self, served: _Served, there: dict[int, VersionFolder]) -> None:
+    def _follow(self, served: _Served, there: Found) -> None:
         versions = served.versions
-        wanted = served.config.policy.wanted(there)
+        wanted = served.config.policy.wanted(there.versions)
+        if not wanted and there.unsettled:
+            return  # the one that is wanted may still be being copied, and what answers now goes when it answers
         for number in wanted:
             found = versions.get(number)
-            if found is None or _starts_anew(found, there[number]):
-                versions[number] = Version(served.config.name, number, there[number])
+            if found is None or _starts_anew(found, there.versions[number]):
+                versions[number] = Version(served.config.name, number, there.versions[number])
         states = {number: _state(found) for number, found in versions.items()}
         step = next_step(wanted, states)
         for number in step.load:
@@ -288,12 +299,14 @@ class Catalog:
     def _load_version(self, version: Version) -> None:
         with self._loading:
             try:
-                model = self._load(version.folder.path)
-                if not is_unchanged(version.folder):  # its parts may belong to two models
+                model = self._load(version)
+                try:
+                    check_unchanged(version.folder)
+                except ServingError:
                     model.close()
-                    raise ServingError(Code.ABORTED, f"{version.folder.path} was changed while it was being loaded")
-            except Exception as fault:
-                self._failed(version, explain(fault))
+                    raise
+            except ServingError as error:
+                self._failed(version, error)
                 return
         with self._news:
             version.model, version.error = model, None
@@ -340,6 +353,10 @@ class Catalog:
         version.state = state
         self._changed(version)
         self._news.notify_all()
+
+
+def labels_of(models: Sequence[ModelConfig]) -> dict[str, dict[str, int]]:
+    return {model.name: dict(model.labels) for model in models if model.labels}
 
 
 def _state(version: Version) -> State:

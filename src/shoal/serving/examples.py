@@ -96,6 +96,11 @@ def serialized(given: input_pb2.Input) -> list[bytes]:
     return examples
 
 
+def count(given: input_pb2.Input) -> int:
+    """How many examples there are."""
+    return len(given.example_list.examples) + len(given.example_list_with_context.examples)
+
+
 def find_signature(model: Model, name: str, problem: str) -> Signature:
     """The signature of that name. Raises ServingError with `problem` and the name."""
     name = name or DEFAULT_SIGNATURE
@@ -106,6 +111,7 @@ def find_signature(model: Model, name: str, problem: str) -> Signature:
 
 def check_classification(signature: Signature) -> list[str]:
     """The outputs to ask for. Raises ServingError where the signature is no classification."""
+    _check_method(signature, CLASSIFY, "classification")
     _check_input(signature, "classification")
     if len(signature.outputs) not in (1, 2):
         raise invalid(f"Expected one or two output Tensors, found {len(signature.outputs)}")
@@ -120,12 +126,18 @@ def check_classification(signature: Signature) -> list[str]:
 
 def check_regression(signature: Signature) -> list[str]:
     """The output to ask for. Raises ServingError where the signature is no regression."""
+    _check_method(signature, REGRESS, "regression")
     _check_input(signature, "regression")
     if len(signature.outputs) != 1:
         raise invalid("Expected one output Tensor.")
     if OUTPUTS not in signature.outputs:
         raise invalid(f"No regression outputs found in SignatureDef: {signature.definition}")
     return [OUTPUTS]
+
+
+def _check_method(signature: Signature, method: str, kind: str) -> None:
+    if signature.method not in (None, method):
+        raise invalid(f"Expected {kind} signature method_name to be {method}. Was: {signature.method}")
 
 
 def _check_input(signature: Signature, kind: str) -> None:

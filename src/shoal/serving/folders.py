@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from shoal.serving.status import Code, ServingError
 from shoal.serving.versions import Settling, parse_version
 
 SAVED_MODEL_FILES = ("saved_model.pb", "saved_model.pbtxt")
@@ -46,9 +47,11 @@ def find_versions(base_path: Path, settling: Settling) -> Found:
     return Found(found, unsettled=len(seen) > len(found))
 
 
-def is_unchanged(folder: VersionFolder) -> bool:
-    """Whether the folder looks as it did when it was found."""
-    return _look(folder.path)[0] == folder.look
+def check_unchanged(folder: VersionFolder) -> None:
+    """Raise ServingError where the folder does not look as it did when it was found: what was read may belong to two
+    models."""
+    if _look(folder.path)[0] != folder.look:
+        raise ServingError(Code.ABORTED, f"{folder.path} was changed while it was being loaded")
 
 
 def is_version_folder(path: Path) -> bool:

@@ -7,8 +7,7 @@ Serving.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -32,11 +31,11 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from shoal.serving import listing, model_config, tensor_proto
-from shoal.serving.deadline import DEADLINE
+from shoal.serving import deadline, listing, model_config, tensor_proto
 from shoal.serving.inference import Inference
 from shoal.serving.listening import ListenError
 from shoal.serving.status import Code, ServingError, invalid
+from shoal.serving.tls import Tls
 
 T = TypeVar("T")
 
@@ -65,7 +64,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer): 
                 tensor_proto.write(output, response.outputs[name], self._as_content)
             return response
 
-        return self._answer(context, request.model_spec.name, "Predict", answer)
+        return self._answer(context, request, request.model_spec.name, "Predict", answer)
 
     def Classify(
         self, request: classification_pb2.ClassificationRequest, context: grpc.ServicerContext
@@ -75,7 +74,7 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer): 
             answered, result = self._inference.classify(request.model_spec, request.input)
             return classification_pb2.ClassificationResponse(model_spec=answered, result=result)
 
-        return self._answer(context, request.model_spec.name, "Classify", answer)
+        return self._answer(context, request, request.model_spec.name, "Classify", answer)
 
     def Regress(
         self, request: regression_pb2.RegressionRequest, context: grpc.ServicerContext
@@ -85,23 +84,24 @@ class PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer): 
             answered, result = self._inference.regress(request.model_spec, request.input)
             return regression_pb2.RegressionResponse(model_spec=answered, result=result)
 
-        return self._answer(context, request.model_spec.name, "Regress", answer)
+        return self._answer(context, request, request.model_spec.name, "Regress", answer)
 
     def MultiInference(
         self, request: inference_pb2.MultiInferenceRequest, context: grpc.ServicerContext
     ) -> inference_pb2.MultiInferenceResponse:
         name = request.tasks[0].model_spec.name if request.tasks else ""
-        return self._answer(context, name, "MultiInference", lambda: self._inference.infer(request))
+        return self._answer(context, request, name, "MultiInference", lambda: self._inference.infer(request))
 
     def GetModelMetadata(
         self, request: get_model_metadata_pb2.GetModelMetadataRequest, context: grpc.ServicerContext
     ) -> get_model_metadata_pb2.GetModelMetadataResponse:
         return _or_abort(context, lambda: self._inference.metadata(request))
 
-    def _answer(self, context: grpc.ServicerContext, name: str, api: str, answer: Callable[[], T]) -> T:
-        remaining = context.time_remaining()
-        DEADLINE.set(None if remaining is None else time.monotonic() + remaining)
-        return _or_abort(context, lambda: self._inference.counted(name, api, "GRPC", answer))
+    def _answer(
+        self, context: grpc.ServicerContext, request: Message, name: str, api: str, answer: Callable[[], T]
+    ) -> T:
+        with deadline.within(context.time_remaining()):
+            return _or_abort(context, lambda: self._inference.counted(name, api, "GRPC", request.ByteSize, answer))
 
 
 class ModelService(model_service_pb2_grpc.ModelServiceServicer):  # type: ignore[misc]
@@ -126,8 +126,12 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):  # type: ignore
                     "currently supported"
                 )
             models = model_config.from_message(request.config)
+            metrics = self._inference.metrics
+            before = {name: metrics.value(name) for name in request.metric_names}
             self._inference.catalog.configure(models, any_label=self._any_label)
             response = model_management_pb2.ReloadConfigResponse()
+            for name, value in before.items():
+                response.metric.add(name=name, int64_value_increase=metrics.value(name) - value)
             response.status.SetInParent()
             return response
 
@@ -135,15 +139,25 @@ class ModelService(model_service_pb2_grpc.ModelServiceServicer):  # type: ignore
 
 
 class GrpcServer:
-    """Listens at `address` (`host:port`) from `start` to `stop`. Raises ListenError where the port is taken."""
+    """Listens at `addresses`, each `host:port` or `unix:path`, from its making until `drain`. Raises ListenError where
+    one is taken, unless by processes that all listen with `shared_port`."""
 
     def __init__(
-        self, inference: Inference, address: str, threads: int, as_content: bool = False, any_label: bool = False
+        self,
+        inference: Inference,
+        addresses: Sequence[str],
+        threads: int,
+        as_content: bool = False,
+        any_label: bool = False,
+        tls: Tls | None = None,
+        arguments: Sequence[tuple[str, str | int]] = (),
+        shared_port: bool = False,
     ) -> None:
         options = [
             ("grpc.max_receive_message_length", -1),
             ("grpc.max_send_message_length", -1),
-            ("grpc.so_reuseport", 0),  # else two servers on one port would share its requests, unnoticed
+            ("grpc.so_reuseport", int(shared_port)),  # else two servers on one port would share its requests, unnoticed
+            *arguments,
         ]
         pool = ThreadPoolExecutor(threads, thread_name_prefix="grpc")
         self._server: Any = grpc.server(pool, options=options)
@@ -157,10 +171,20 @@ class GrpcServer:
         names = (_PREDICTION.full_name, _MODEL.full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, self._server)
         self.ready(False)
+        for address in addresses:
+            self._listen(address, tls)
+
+    def _listen(self, address: str, tls: Tls | None) -> None:
         try:
-            self.port: int = self._server.add_insecure_port(address)
+            if tls is None:
+                self._server.add_insecure_port(address)
+            else:
+                pair = [(tls.key, tls.certificate)]
+                asks = bool(tls.authority)
+                credentials = grpc.ssl_server_credentials(pair, tls.authority or None, require_client_auth=asks)
+                self._server.add_secure_port(address, credentials)
         except RuntimeError as fault:
-            raise ListenError(f"cannot listen at {address}: is the port taken?") from fault
+            raise ListenError(f"cannot listen at {address}: is it taken?") from fault
 
     def start(self) -> None:
         self._server.start()

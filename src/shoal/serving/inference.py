@@ -28,6 +28,7 @@ from shoal.serving.metrics import Metrics
 from shoal.serving.model import DEFAULT_SIGNATURE, Model
 from shoal.serving.model import explain as explain_fault
 from shoal.serving.predict import predict
+from shoal.serving.request_log import RequestLog, note
 from shoal.serving.status import Code, ServingError, invalid
 
 SIGNATURE_DEF = "signature_def"
@@ -41,6 +42,7 @@ class Inference:
 
     catalog: Catalog
     metrics: Metrics = field(default_factory=Metrics)
+    log: RequestLog | None = None
 
     def predict(
         self, spec: model_pb2.ModelSpec, inputs: Mapping[str, np.ndarray], output_filter: Sequence[str] = ()
@@ -58,6 +60,7 @@ class Inference:
         output_filter: Sequence[str] = (),
     ) -> dict[str, np.ndarray]:
         """The outputs by name, of a version that the caller keeps loaded."""
+        note(signature=signature or DEFAULT_SIGNATURE, rows=_rows(inputs))
         return self._timed(version.model_name, "Predict", lambda: predict(model, signature, inputs, output_filter))
 
     def classify(
@@ -65,6 +68,7 @@ class Inference:
     ) -> tuple[model_pb2.ModelSpec, classification_pb2.ClassificationResult]:
         """Labels and scores of each example, and who answered."""
         with self.model(spec) as (version, model):
+            note(signature=spec.signature_name or DEFAULT_SIGNATURE, rows=examples.count(given))
             result = self._timed(spec.name, "Classify", lambda: examples.classify(model, spec.signature_name, given))
             self.metrics.examples(spec.name, len(result.classifications))
             return _answered(spec, version), result
@@ -74,6 +78,7 @@ class Inference:
     ) -> tuple[model_pb2.ModelSpec, regression_pb2.RegressionResult]:
         """The value of each example, and who answered."""
         with self.model(spec) as (version, model):
+            note(signature=spec.signature_name or DEFAULT_SIGNATURE, rows=examples.count(given))
             result = self._timed(spec.name, "Regress", lambda: examples.regress(model, spec.signature_name, given))
             self.metrics.examples(spec.name, len(result.regressions))
             return _answered(spec, version), result
@@ -88,10 +93,12 @@ class Inference:
         if len(names) > 1:
             raise invalid("All ModelSpecs in a MultiInferenceRequest must access the same model name.")
         with self.model(request.tasks[0].model_spec) as (version, model):
+            signatures = [task.model_spec.signature_name or DEFAULT_SIGNATURE for task in request.tasks]
+            note(signature=",".join(signatures), rows=examples.count(request.input))
             results = self._timed(
                 version.model_name, "MultiInference", lambda: examples.infer(model, request.tasks, request.input)
             )
-            self.metrics.examples(version.model_name, len(examples.serialized(request.input)))
+            self.metrics.examples(version.model_name, examples.count(request.input))
             for task, result in zip(request.tasks, results, strict=True):
                 result.model_spec.CopyFrom(_answered(task.model_spec, version))
             return inference_pb2.MultiInferenceResponse(results=results)
@@ -129,18 +136,30 @@ class Inference:
                 status.status.error_message = error.message
         return response
 
-    def counted(self, name: str, api: str, entrypoint: str, answer: Callable[[], T]) -> T:
-        """Run `answer`, and count the request by how it ended. What is unforeseen becomes an INTERNAL."""
+    def counted(self, name: str, api: str, entrypoint: str, size: Callable[[], int], answer: Callable[[], T]) -> T:
+        """Run `answer`, and count the request by how it ended, and log it. `size` tells how many bytes the request has.
+        What is unforeseen becomes an INTERNAL."""
+        if self.log is None:
+            return self._counted(name, api, entrypoint, answer)
+        with self.log.request(protocol=entrypoint, api=api.lower(), model=name, bytes=size()):
+            return self._counted(name, api, entrypoint, answer)
+
+    def _counted(self, name: str, api: str, entrypoint: str, answer: Callable[[], T]) -> T:
         began = time.perf_counter()
         try:
-            with self.metrics.in_progress.track_inprogress():
+            self.metrics.in_progress.inc()
+            try:
                 result = answer()
+            finally:
+                self.metrics.in_progress.dec()
         except Exception as fault:
             error = explain_fault(fault)
+            note(code=error.code.name, ms=_milliseconds(began))
             # Names that clients make up would stay in the metrics for ever.
             self.metrics.request(name if self.catalog.has(name) else "", error.code)
             raise error from fault
         self.metrics.latency(name, api, entrypoint, time.perf_counter() - began)
+        note(code=Code.OK.name, ms=_milliseconds(began))
         self.metrics.request(name, Code.OK)
         return result
 
@@ -150,6 +169,7 @@ class Inference:
         with self.catalog.use(spec.name, *_choice(spec)) as version:
             if version.model is None:
                 raise ServingError(Code.INTERNAL, f"version {version.number} of model {spec.name} is not loaded")
+            note(version=version.number)
             yield version, version.model
 
     def _timed(self, name: str, api: str, run: Callable[[], T]) -> T:
@@ -165,6 +185,15 @@ def signature_map(model: Model) -> get_model_metadata_pb2.SignatureDefMap:
     for name, signature in model.signatures.items():
         signatures.signature_def[name].CopyFrom(signature.definition)
     return signatures
+
+
+def _rows(inputs: Mapping[str, np.ndarray]) -> int:
+    """How many examples were sent: the first dimension, by which batches are made."""
+    return next((len(array) for array in inputs.values() if array.ndim), 1)
+
+
+def _milliseconds(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 3)
 
 
 def _choice(spec: model_pb2.ModelSpec) -> tuple[int | None, str]:

@@ -11,11 +11,12 @@ class ListenError(Exception):
     """A server cannot listen where it is told to."""
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 is any free one. Raises ListenError."""
+def listen(host: str, port: int, shared: bool = False) -> socket.socket:
+    """A socket that listens; port 0 is any free one. Other processes may listen there too if all say `shared`. Raises
+    ListenError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG, reuse_port=shared)
     except OSError as fault:
         raise ListenError(f"cannot listen at {host}:{port}: {fault.strerror}") from None
     # Connections inherit it. Else each answer, sent as head and body, waits 40 ms for the client's acknowledgement.

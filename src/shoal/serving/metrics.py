@@ -6,6 +6,8 @@ Latencies are in microseconds, as the original has them; Shoal's own metrics are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -65,6 +67,44 @@ class Metrics:
         self._examples = Counter(
             f"{PREFIX}request_example_count_total", "The total number of examples.", ["model"], registry=registry
         )
+        self.state = VersionStates(registry)
+        self.in_progress = Gauge(
+            "shoal_serving_requests_in_progress",
+            "Requests that have not been answered yet.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+
+    def request(self, model: str, code: Code) -> None:
+        """A request has ended."""
+        _labelled(self._requests, model, code.name).inc()
+
+    def latency(self, model: str, api: str, entrypoint: str, seconds: float) -> None:
+        """How long a request took that ended well. `entrypoint`: `GRPC` or `REST`."""
+        _labelled(self._request_latency, model, api, entrypoint).observe(seconds * 1e6)
+
+    def runtime(self, model: str, api: str, seconds: float) -> None:
+        """How long TensorFlow ran for a request."""
+        _labelled(self._runtime_latency, model, api, "TF1").observe(seconds * 1e6)
+
+    def examples(self, model: str, count: int) -> None:
+        """How many examples a request held."""
+        self._example_counts.labels(model).observe(count)
+        self._examples.labels(model).inc(count)
+
+    def page(self) -> bytes:
+        """All metrics as text."""
+        return page(self.registry)
+
+    def value(self, path: str) -> int:
+        """The first value of a metric, by the original's path for it."""
+        return value(self.registry, path)
+
+
+class VersionStates:
+    """Called with each version that has entered a state; one that was given up without an error is shown no more."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
         self._states = Gauge(
             "shoal_serving_version_state",
             "Where a version stands: 10 start, 20 loading, 30 available, 40 unloading, 50 ended.",
@@ -72,41 +112,36 @@ class Metrics:
             registry=registry,
         )
 
-        self.in_progress = Gauge(
-            "shoal_serving_requests_in_progress", "Requests that have not been answered yet.", registry=registry
-        )
-
-    def request(self, model: str, code: Code) -> None:
-        """A request has ended."""
-        self._requests.labels(model, code.name).inc()
-
-    def latency(self, model: str, api: str, entrypoint: str, seconds: float) -> None:
-        """How long a request took that ended well. `entrypoint`: `GRPC` or `REST`."""
-        self._request_latency.labels(model, api, entrypoint).observe(seconds * 1e6)
-
-    def runtime(self, model: str, api: str, seconds: float) -> None:
-        """How long TensorFlow ran for a request."""
-        self._runtime_latency.labels(model, api, "TF1").observe(seconds * 1e6)
-
-    def examples(self, model: str, count: int) -> None:
-        """How many examples a request held."""
-        self._example_counts.labels(model).observe(count)
-        self._examples.labels(model).inc(count)
-
-    def state(self, version: Version) -> None:
-        """A version has entered a state; one that was given up without an error is shown no more."""
+    def __call__(self, version: Version) -> None:
         labels = version.model_name, str(version.number)
         if version.state is State.END and version.error is None:
             self._states.remove(*labels)
         else:
             self._states.labels(*labels).set(version.state)
 
-    def page(self) -> bytes:
-        """All metrics as text."""
-        page = generate_latest(self.registry)
-        for name in (f"{PREFIX}{name}".encode() for name in COUNTERS):
-            page = page.replace(name + b"_total", name)
-        return page
+
+def page(registry: CollectorRegistry) -> bytes:
+    """All metrics of a registry as text."""
+    text = generate_latest(registry)
+    for name in (f"{PREFIX}{name}".encode() for name in COUNTERS):
+        text = text.replace(name + b"_total", name)
+    return text
+
+
+def value(registry: CollectorRegistry, path: str) -> int:
+    """The first value of a counter or gauge, 0 where there is none. The original names them as paths:
+    `/tensorflow/serving/request_count`."""
+    name = path.replace("/", ":")
+    for metric in registry.collect():
+        if name in (metric.name, f"{metric.name}_total") and metric.type in ("counter", "gauge") and metric.samples:
+            return int(metric.samples[0].value)
+    return 0
+
+
+@cache
+def _labelled(metric: Any, *labels: object) -> Any:
+    """The part of a metric with these labels. The client library takes longer to find it than to count."""
+    return metric.labels(*labels)
 
 
 class BatchingMetrics:
@@ -127,14 +162,19 @@ class BatchingMetrics:
         self._runs = Counter(
             f"{PREFIX}batching_session:wrapped_run_count", "Runs of batches.", registry=metrics.registry
         )
-        self._waiting = Gauge("shoal_serving_batching_waiting", "Calls that wait in queues.", registry=metrics.registry)
+        self._waiting = Gauge(
+            "shoal_serving_batching_waiting",
+            "Calls that wait in queues.",
+            registry=metrics.registry,
+            multiprocess_mode="livesum",
+        )
 
     def batched(self, sizes: Sequence[int], waits: Sequence[float], run_size: int) -> None:
         for size, wait in zip(sizes, waits, strict=True):
             self._inputs.observe(size)
             self._queueing.observe(wait * 1e6)
         self._processed.observe(run_size)
-        self._padding.labels(run_size).observe(run_size - sum(sizes))
+        _labelled(self._padding, run_size).observe(run_size - sum(sizes))
         self._runs.inc()
 
     def waiting(self, calls: int) -> None:

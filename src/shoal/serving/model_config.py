@@ -32,6 +32,8 @@ class ModelConfig:
     base_path: Path
     policy: VersionPolicy = field(default_factory=VersionPolicy)
     labels: Mapping[str, int] = field(default_factory=dict)
+    collects: bool = False
+    """Whether it asks for its requests to be collected (`logging_config`), which is not done."""
 
 
 def read(path: Path) -> list[ModelConfig] | None:
@@ -80,7 +82,8 @@ def _model(config: ModelConfigProto) -> ModelConfig:
         raise invalid(
             f"Expected model {config.name} to have an absolute path or URI; got base_path()={config.base_path}"
         )
-    return ModelConfig(config.name, Path(config.base_path), _policy(config), dict(config.version_labels))
+    collects = config.HasField("logging_config")
+    return ModelConfig(config.name, Path(config.base_path), _policy(config), dict(config.version_labels), collects)
 
 
 def _policy(config: ModelConfigProto) -> VersionPolicy:

@@ -14,6 +14,8 @@ from shoal.serving import dtypes
 from shoal.serving.model import DEFAULT_SIGNATURE, Model, Signature, check_types
 from shoal.serving.status import Code, ServingError, invalid
 
+METHODS = tuple(f"tensorflow/serving/{api}" for api in ("predict", "classify", "regress"))
+
 
 def predict(
     model: Model, signature_name: str, inputs: Mapping[str, np.ndarray], output_filter: Sequence[str] = ()
@@ -36,6 +38,9 @@ def find_signature(model: Model, name: str) -> Signature:
     signature = model.signatures.get(name)
     if signature is None:
         raise ServingError(Code.FAILED_PRECONDITION, f'Serving signature key "{name}" not found.')
+    if signature.method not in (None, *METHODS):
+        expected = f"Expected prediction signature method_name to be one of {{{', '.join(METHODS)}}}"
+        raise ServingError(Code.INTERNAL, f"{expected}. Was: {signature.method}")
     return signature
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import ssl
 import threading
 import zlib
 from collections.abc import Callable, Mapping
@@ -28,11 +29,12 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2
 
-from shoal.serving import examples, json_tensor, listing, metrics
+from shoal.serving import deadline, examples, json_tensor, listing, metrics
 from shoal.serving.catalog import Version
 from shoal.serving.inference import SIGNATURE_DEF, Inference
 from shoal.serving.listening import listen
 from shoal.serving.model import DEFAULT_SIGNATURE, Model
+from shoal.serving.settings import RestSettings
 from shoal.serving.status import Code, ServingError, invalid
 
 _WHO = r"/v1/models{name}(?:(?:/versions/(?P<version>\d+))|(?:/labels/(?P<label>[^/:]+)))?"
@@ -47,15 +49,6 @@ CORS = {
 
 GZIP_FROM_BYTES = 1024
 """Smaller answers are not worth compressing."""
-
-
-@dataclass(frozen=True, slots=True)
-class RestSettings:
-    """`body_bytes` is the largest body that is read, uncompressed."""
-
-    threads: int
-    cors: bool = False
-    body_bytes: int = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +119,7 @@ class RestApi:
                 return 200, b""
             asked = parse_path(request.method, path)
             body = await self._body(request) if request.method == "POST" else b""
-            loop = asyncio.get_running_loop()
-            return 200, await loop.run_in_executor(self._pool, self._apis[asked.api], asked.spec, body)
+            return 200, await asyncio.get_running_loop().run_in_executor(self._pool, self._do, asked, body)
         except _TooLarge:
             return 413, json_tensor.write_error(
                 f"the body is larger than {self._settings.body_bytes} bytes (--rest-body-bytes)"
@@ -136,6 +128,10 @@ class RestApi:
             return error.code.http, json_tensor.write_error(error.message)
         except ClientDisconnect:
             return Code.CANCELLED.http, b""
+
+    def _do(self, asked: Asked, body: bytes) -> bytes:
+        with deadline.within(self._settings.timeout):
+            return self._apis[asked.api](asked.spec, body)
 
     async def _body(self, request: Request) -> bytes:
         limit = self._settings.body_bytes
@@ -166,7 +162,7 @@ class RestApi:
                 outputs = self._inference.run(*answering[0], asked.signature, asked.inputs)
             return json_tensor.write_predict(outputs, asked.by_row)
 
-        return self._inference.counted(spec.name, "predict", "REST", answer)
+        return self._inference.counted(spec.name, "predict", "REST", body.__len__, answer)
 
     def _classify(self, spec: model_pb2.ModelSpec, body: bytes) -> bytes:
         def answer() -> bytes:
@@ -177,7 +173,7 @@ class RestApi:
                 [[(each.label, each.score) for each in row.classes] for row in result.classifications]
             )
 
-        return self._inference.counted(spec.name, "classify", "REST", answer)
+        return self._inference.counted(spec.name, "classify", "REST", body.__len__, answer)
 
     def _regress(self, spec: model_pb2.ModelSpec, body: bytes) -> bytes:
         def answer() -> bytes:
@@ -186,7 +182,7 @@ class RestApi:
             _, result = self._inference.regress(spec, examples.input_of(asked))
             return json_tensor.write_regressions([each.value for each in result.regressions])
 
-        return self._inference.counted(spec.name, "regress", "REST", answer)
+        return self._inference.counted(spec.name, "regress", "REST", body.__len__, answer)
 
     def _status(self, spec: model_pb2.ModelSpec, body: bytes) -> bytes:
         response = self._inference.status(get_model_status_pb2.GetModelStatusRequest(model_spec=spec))
@@ -218,12 +214,19 @@ class RestApi:
 
 
 class RestServer:
-    """Listens at `host:port` (0: any free port) from its making, and answers from `start` to `stop`. Raises
-    ListenError where the port is taken."""
+    """Listens at `host:port` from its making, and answers from `start` to `stop`, over TLS where there is a `context`.
+    Raises ListenError where the port is taken, unless by processes that all listen with `shared_port`."""
 
-    def __init__(self, api: RestApi, host: str, port: int, grace: float) -> None:
-        self._socket = listen(host, port)
-        self.port: int = self._socket.getsockname()[1]
+    def __init__(
+        self,
+        api: RestApi,
+        host: str,
+        port: int,
+        grace: float,
+        context: ssl.SSLContext | None = None,
+        shared_port: bool = False,
+    ) -> None:
+        self._socket = listen(host, port, shared_port)
         config = uvicorn.Config(
             api.app,
             log_level="warning",
@@ -231,6 +234,8 @@ class RestServer:
             lifespan="off",
             timeout_graceful_shutdown=max(1, round(grace)),
         )
+        config.load()
+        config.ssl = context  # its own arguments are paths, and our key is in no file
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=[[self._socket]], name="rest", daemon=True)
 

@@ -58,6 +58,9 @@ class ServingError(Exception):
         self.code = code
         self.message = message
 
+    def __reduce__(self) -> tuple[type[ServingError], tuple[Code, str]]:
+        return ServingError, (self.code, self.message)  # else it could not be sent to another process
+
     def __str__(self) -> str:
         return f"{self.code.name}: {self.message}"
 

@@ -70,6 +70,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelServer]:
         "--max_num_load_retries=1",
         "--load_retry_interval_micros=100000",
         "--rest_body_bytes=1000000",
+        "--rest_api_timeout_in_ms=3000",
+        f"--request-log={folder / 'requests'}",
     )
     yield server.until_listening()
     server.close()

@@ -99,6 +99,11 @@ class Many(tf.Module):
             looks += 1
         return {"looks": looks}
 
+    @tf.function(input_signature=[tf.TensorSpec([], tf.string, name="file")])
+    def touch(self, file):
+        tf.io.write_file(file, "")
+        return {"touched": file}
+
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
     def not_finite(self, x):
         return {"y": tf.math.log(x)}
@@ -121,6 +126,7 @@ def many(folder: Path) -> None:
         "pick": model.pick,
         "total": model.total,
         "times": model.times,
+        "touch": model.touch,
         "wait": model.wait,
         "not_finite": model.not_finite,
     }

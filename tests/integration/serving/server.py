@@ -95,7 +95,7 @@ class ModelServer:
             return refused.code() is grpc.StatusCode.INVALID_ARGUMENT
         return True
 
-    def predict(self, name: str, **inputs: Any) -> predict_pb2.PredictResponse:
+    def predict(self, name: str, seconds: float = RPC_SECONDS, **inputs: Any) -> predict_pb2.PredictResponse:
         """Predict by gRPC, with the default signature unless `signature_name` is among the inputs."""
         import tensorflow as tf
 
@@ -104,7 +104,7 @@ class ModelServer:
         request.model_spec.signature_name = inputs.pop("signature_name", "")
         for each, value in inputs.items():
             request.inputs[each].CopyFrom(tf.make_tensor_proto(value))
-        return self.prediction.Predict(request, RPC_SECONDS)
+        return self.prediction.Predict(request, seconds)
 
     def rest(self, path: str, body: Any = None, **options: Any) -> tuple[int, Any]:
         """The status and the JSON of the answer; GET where there is no body."""

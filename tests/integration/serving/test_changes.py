@@ -16,6 +16,7 @@ from shoal.serving.versions import SETTLE_SECONDS
 from tests.integration.harness import Shoal
 from tests.integration.serving import models
 from tests.integration.serving.configuration import configure, entry, specific, value
+from tests.integration.serving.prediction_logs import predict_log, write_warmup
 from tests.integration.serving.server import RPC_SECONDS, ModelServer
 
 
@@ -105,6 +106,16 @@ def test_a_folder_that_is_being_copied_is_not_served(running: ModelServer, versi
     running.until(lambda: value(running) == 3.0, "the whole version to answer")
 
 
+def test_a_version_that_is_named_while_it_is_copied_takes_over_when_it_is_whole(
+    running: ModelServer, versions: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(versions / "2.0", tmp_path / "1")
+    configure(running, entry(tmp_path, specific(1)))
+    shutil.copytree(versions / "3.0", tmp_path / "2")
+    configure(running, entry(tmp_path, specific(2)))
+    running.until(lambda: value(running) == 3.0, "version 2 to answer")  # and some version always does
+
+
 def test_a_version_that_cannot_be_loaded_leaves_the_old_one_and_the_other_models_alone(
     running: ModelServer, versions: Path, tmp_path: Path
 ) -> None:
@@ -157,6 +168,29 @@ def test_a_model_that_is_not_in_the_configuration_any_more_is_gone(
     configure(running, entry(tmp_path / "b", name="b"))
     assert running.rest("/v1/models/a:predict", {"instances": [0.0]})[0] == 404
     assert value(running, name="b") == 2.0
+
+
+def test_how_metrics_grew_while_it_was_configured(running: ModelServer, versions: Path, tmp_path: Path) -> None:
+    """One request more is under way when the new model has been warmed up, which waits for a file."""
+    for name in "mn":
+        shutil.copytree(versions / "many", tmp_path / name / "1")
+    write_warmup(tmp_path / "n" / "1", predict_log("wait", file=str(tmp_path / "warm")))
+    configure(running, entry(tmp_path / "m"))
+    request = model_management_pb2.ReloadConfigRequest(metric_names=["shoal_serving_requests_in_progress", "/nothing"])
+    for name in "mn":
+        request.config.model_config_list.config.add(name=name, base_path=str(tmp_path / name))
+    configuring = running.models.HandleReloadConfigRequest.future(request, RPC_SECONDS)
+    running.until(lambda: running.states("n") == {1: "LOADING"}, "the new model to be loading")
+    asking = threading.Thread(
+        target=lambda: running.predict("m", signature_name="wait", file=str(tmp_path / "go")), daemon=True
+    )
+    asking.start()
+    running.until(lambda: running.metric("shoal_serving_requests_in_progress"), "the request to be under way")
+    (tmp_path / "warm").touch()
+    grown = {each.name: each.int64_value_increase for each in configuring.result().metric}
+    assert grown == {"shoal_serving_requests_in_progress": 1, "/nothing": 0}
+    (tmp_path / "go").touch()
+    asking.join()
 
 
 def test_a_configuration_that_cannot_be_used_changes_nothing(

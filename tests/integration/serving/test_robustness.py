@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import grpc
 import numpy as np
@@ -24,10 +25,11 @@ from tests.integration.serving.server import RPC_SECONDS, ModelServer
 
 SEED = 20240229
 REQUESTS = 5000  # by each protocol
-PARTS = 10
-LEAK_BYTES = 512 << 10
-"""What is kept of each request shows in every part of the run; that an allocator takes more shows in some. So memory is
-flat when there is a part, after the first ones, in which it grew by less than this: half a kilobyte a request."""
+ROUNDS, ROUND_REQUESTS = 16, 300  # by each protocol, again and again
+LEAK_BYTES = 256 << 10
+"""The first time, new requests bring new caches. Of those that come again, what is kept of each shows in every round;
+that an allocator takes or returns more shows in some. So memory is flat when it grew by less than this in the median
+round, 437 bytes a request: 28 to 72 KiB were seen, and 1,308 of four kilobytes kept of each by REST."""
 
 CLIENTS_MISTAKE = {
     grpc.StatusCode.OK,
@@ -58,35 +60,45 @@ def tried(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mode
 def ask(server: ModelServer, method: str, wire: bytes) -> tuple[grpc.StatusCode, str]:
     call = server.channel.unary_unary(f"/{method}")
     try:
-        call(wire, timeout=RPC_SECONDS)
+        call(wire, timeout=RPC_SECONDS if len(wire) % 2 else None)  # a run with a deadline goes another way
     except grpc.RpcError as refused:
         return refused.code(), refused.details()
     return grpc.StatusCode.OK, ""
 
 
 def test_ten_thousand_generated_requests(tried: ModelServer) -> None:
-    generator = Generator(SEED)
+    codes = send_generated(tried, REQUESTS)
+    assert min(codes[each] for each in (grpc.StatusCode.OK, 200)) > REQUESTS // 50, codes  # they go all the way too
+    assert tried.rest("/v1/models/half_plus_two:predict", {"instances": [2.0]}) == (200, {"predictions": [3.0]})
+    assert "Traceback" not in tried.log.read_text()
+
+
+def test_memory_is_flat(tried: ModelServer) -> None:
     process = psutil.Process(tried.process.pid)
     memory = []
+    for _ in range(ROUNDS):
+        send_generated(tried, ROUND_REQUESTS)
+        memory.append(process.memory_info().rss)
+    growth = [after - before for before, after in pairwise(memory[2:])]
+    assert median(growth) < LEAK_BYTES, growth
+
+
+def send_generated(server: ModelServer, count: int) -> Counter[object]:
+    """Send so many by each protocol, the same each time, and see that no answer takes the blame; the codes."""
+    generator = Generator(SEED)
     codes: Counter[object] = Counter()
-    for number in range(REQUESTS):
+    for number in range(count):
         method, wire = generator.message()
-        code, said = ask(tried, method, wire)
+        code, said = ask(server, method, wire)
         codes[code] += 1
         assert code in CLIENTS_MISTAKE, f"seed {SEED}, {number}: {method} {wire!r}: {code} {said}"
         verb, path, body, headers = generator.rest()
-        answer = tried.http.request(verb, path, content=body, headers=headers)
+        answer = server.http.request(verb, path, content=body, headers=headers)
         codes[answer.status_code] += 1
         what = f"seed {SEED}, {number}: {verb} {path} {body[:1000]!r} {headers}: {answer.status_code} {answer.text}"
         assert answer.status_code in (200, 400, 404, 501), what
         assert ("error" in answer.json()) == (answer.status_code != 200), what
-        if (number + 1) % (REQUESTS // PARTS) == 0:
-            memory.append(process.memory_info().rss)
-    growth = [after - before for before, after in pairwise(memory[PARTS // 3 :])]
-    assert min(growth) < LEAK_BYTES, growth
-    assert min(codes[each] for each in (grpc.StatusCode.OK, 200)) > REQUESTS // 50, codes  # they go all the way too
-    assert tried.rest("/v1/models/half_plus_two:predict", {"instances": [2.0]}) == (200, {"predictions": [3.0]})
-    assert "Traceback" not in tried.log.read_text()
+    return codes
 
 
 def test_answers_as_raw_bytes_by_flag(tried: ModelServer) -> None:
@@ -112,7 +124,7 @@ CONTENTS = [
     ],
 )
 def test_every_type_in_every_field(tried: ModelServer, model: str, signature: str, name: str) -> None:
-    """The graph is given arrays as they are, and a wrong type would end the process."""
+    """The graph is given arrays as they are."""
     types = {"": types_pb2.DT_FLOAT, "look_up": types_pb2.DT_STRING}
     expected = types.get(signature) or types_pb2.DataType.Value(f"DT_{signature.upper()}")
     for dtype in DTYPES:

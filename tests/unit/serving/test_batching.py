@@ -26,10 +26,11 @@ POISON = -777.0
 
 
 class Seen:
-    """What the scheduler tells, and the sizes of the runs."""
+    """What the scheduler tells, and the sizes of the runs and their deadlines."""
 
     def __init__(self) -> None:
         self.runs: list[int] = []
+        self.deadlines: list[float | None] = []
         self.batches: list[tuple[list[int], int]] = []
         self.calls = 0
         self.news = threading.Condition()
@@ -64,6 +65,7 @@ class Bench:
         assert self.gate.wait(30)
         x = feeds["x"]
         self.seen.runs.append(len(x))
+        self.seen.deadlines.append(DEADLINE.get())
         if (x == POISON).any():
             raise ServingError(Code.OUT_OF_RANGE, "poison")
         return [{"y": x * 2, "sum": x.sum(axis=tuple(range(1, x.ndim))), "scalar": x.sum()}[name] for name in fetches]
@@ -258,6 +260,45 @@ def test_who_has_given_up_while_waiting_is_not_run() -> None:
     assert refused(gone) == (Code.RESOURCE_EXHAUSTED, said)
     assert there.result(30)[0].tolist() == [4]
     assert bench.seen.runs == [1]
+
+
+def test_a_run_has_until_the_last_of_its_calls_gives_up() -> None:
+    bench = Bench(max_batch_size=8)
+    now = time.monotonic()
+    for deadlines, last in (((now + 1800, now + 3600), now + 3600), ((now + 3600, None), None)):
+        with bench.held():
+            asked = []
+            for count, deadline in enumerate(deadlines, 1):
+                asked.append(bench.ask(rows(count), deadline=deadline))
+                bench.seen.until_waiting(count)
+        assert [each.result(30)[0].tolist() for each in asked] == [[2], [4]]
+        assert bench.seen.deadlines[-1] == last
+
+
+def test_each_has_its_own_deadline_when_they_are_run_one_by_one() -> None:
+    bench = Bench(max_batch_size=8)
+    now = time.monotonic()
+    with bench.held():
+        bench.ask(rows(POISON), deadline=now + 1800)
+        bench.seen.until_waiting(1)
+        good = bench.ask(rows(1), deadline=now + 3600)
+        bench.seen.until_waiting(2)
+    assert good.result(30)[0].tolist() == [2]
+    assert bench.seen.deadlines[-3:] == [now + 3600, now + 1800, now + 3600]
+
+
+def test_who_gives_up_during_a_run_is_told_and_the_others_are_answered() -> None:
+    bench = Bench(max_batch_size=2, execution_size=2, batch_seconds=3600)
+    bench.gate.clear()
+    patient = bench.ask(rows(1))
+    bench.seen.until_waiting(1)
+    hasty = bench.ask(rows(2), deadline=time.monotonic() + 2)
+    assert bench.entered.acquire(timeout=30)
+    code, said = refused(hasty)
+    assert (code, said) == (Code.DEADLINE_EXCEEDED, "the deadline has passed while the model was run")
+    assert not patient.done()
+    bench.gate.set()
+    assert patient.result(30)[0].tolist() == [2]
 
 
 def test_a_batch_waits_for_more_until_it_is_full() -> None:
