@@ -55,10 +55,6 @@ class Caches:
     def all_jobs(self) -> list[Job]:
         return [job for store in self.jobs.values() for job in store.all()]
 
-    def all_keys(self) -> list[Key]:
-        """Of everything that is looked after."""
-        return [*map(key_of, self.all_jobs()), *map(key_of, self.servers.all())]
-
 
 def key_of(owner: Job | Server) -> Key:
     about = owner.metadata

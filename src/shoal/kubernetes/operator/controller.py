@@ -7,6 +7,7 @@ objects: a status that names a pod as seen is then never newer than the list in 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import time
 from typing import Any
@@ -31,6 +32,9 @@ from shoal.resources import ConditionType
 
 RESYNC_SECONDS = 600.0
 """How often everything is looked at although nothing was heard of it."""
+
+ENDED_PER_SECOND = 200.0
+"""A pass over a job that has ended costs about a millisecond."""
 
 SHORTEST_TIMER_SECONDS = 0.05
 VOLUME_SECONDS = 3.0
@@ -90,8 +94,7 @@ class Controller:
                 for reflector in reflectors:
                     await reflector.synced.wait()
             self._listen()
-            for key in self.caches.all_keys():
-                self.queue.add(key)
+            self.look_at_all()
             self.ready = True
             counts = {"jobs": len(self.caches.all_jobs()), "servers": len(self.caches.servers)}
             log.info("ready", **counts, pods=len(self.caches.pods))
@@ -162,8 +165,17 @@ class Controller:
             self._metrics.objects.labels(resource="tfjobs").set(len(self.caches.all_jobs()))
             self._metrics.objects.labels(resource="modelservers").set(len(self.caches.servers))
             await asyncio.sleep(RESYNC_SECONDS * random.uniform(0.8, 1.2))
-            for key in self.caches.all_keys():
-                self.queue.add(key)
+            self.look_at_all()
+
+    def look_at_all(self) -> None:
+        """Jobs that have ended come little by little: there may be thousands, few need anything, and none should hold
+        up a job that runs."""
+        ended = itertools.count()
+        for job in self.caches.all_jobs():
+            after = next(ended) / ENDED_PER_SECOND if read_status(job).phase.final else 0.0
+            self.queue.add_after(key_of(job), after)
+        for server in self.caches.servers.all():
+            self.queue.add(key_of(server))
 
     async def _clean_volumes(self) -> None:
         """At the start, and some seconds after owners were deleted: many are often deleted at once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 
+from shoal.kubernetes.gang import pod_group
 from shoal.kubernetes.labels import COMPONENT
 from shoal.kubernetes.operator.api import API, AlreadyExistsError, NotFoundError
 from shoal.kubernetes.operator.caches import Caches
@@ -42,7 +43,7 @@ class Supply:
                 about = object.metadata
                 if about.deletion_timestamp is None and COMPONENT not in about.labels:
                     yield partial(self._delete, kind, ObjectKey(about.namespace, about.name), about.uid)
-        if not wanted.group_removed:
+        if not wanted.group_removed and pod_group(wanted.job) is not None:
             yield partial(self._remove_group, wanted)
 
     def _applied(self, wanted: Wanted, each: WantedObject) -> str | None:

@@ -1,13 +1,15 @@
 """What a job's manifest asks for, worked out once for each version of it.
 
 A pass over a job of a thousand replicas needs the typed manifest and the digests of a thousand Services, and neither
-changes until somebody edits the job.
+changes until somebody edits the job. A job that has ended needs no object: an operator that starts beside thousands of
+them renders none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
@@ -34,18 +36,24 @@ class WantedObject:
         return str(self.manifest["metadata"]["annotations"][DIGEST])
 
 
-@dataclass(slots=True)
+@dataclass
 class Wanted:
     """One version of a job. `applied` and `writes` are this operator's own memory, and may be lost at any time."""
 
     uid: str
     generation: int
     job: TFJob
-    before_pods: list[WantedObject]
-    beside_pods: list[WantedObject]
     applied: dict[tuple[Kind[Any], ObjectKey], str] = field(default_factory=dict)
     group_removed: bool = False
     writes: int = 0
+
+    @cached_property
+    def before_pods(self) -> list[WantedObject]:
+        return adopted(self.job, self.uid, before_pods(self.job))
+
+    @cached_property
+    def beside_pods(self) -> list[WantedObject]:
+        return adopted(self.job, self.uid, beside_pods(self.job))
 
 
 class WantedJobs:
@@ -60,14 +68,7 @@ class WantedJobs:
         known = self._known.get(uid)
         if known is not None and known.generation == generation:
             return known
-        typed = parse(manifest_of(job), source="TFJob")
-        wanted = Wanted(
-            uid,
-            generation,
-            typed,
-            adopted(typed, uid, before_pods(typed)),
-            adopted(typed, uid, beside_pods(typed)),
-        )
+        wanted = Wanted(uid, generation, parse(manifest_of(job), source="TFJob"))
         if known is not None:
             wanted.applied, wanted.writes = known.applied, known.writes
         self._known[uid] = wanted
