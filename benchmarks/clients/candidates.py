@@ -120,13 +120,14 @@ async def kr8s_watch(known: Known, kubeconfig: str) -> None:
 
 
 async def shoal_reflector(known: Known, kubeconfig: str) -> None:
-    from shoal.kubernetes.operator.client import Client, configuration
+    from shoal.kubernetes.operator.client import Client
     from shoal.kubernetes.operator.kinds import JOBS, PODS
+    from shoal.kubernetes.operator.kubeconfig import configuration
     from shoal.kubernetes.operator.reflector import Reflector
     from shoal.kubernetes.operator.store import Store
     from shoal.kubernetes.operator.views import Job, Pod
 
-    client = Client(configuration(kubeconfig, None))
+    client = Client(configuration([kubeconfig], None))
     pods: Store[Pod] = Store()
     jobs: Store[Job] = Store()
     known.told = lambda: {  # type: ignore[method-assign]

@@ -17,8 +17,9 @@ from benchmarks.operator_scale.watching import PODS, Pods, Seen, TooSlowError, u
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.binaries import binaries
 
-from shoal.kubernetes.operator.client import Client, configuration
+from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.concurrently import concurrently
+from shoal.kubernetes.operator.kubeconfig import configuration
 from shoal.kubernetes.operator.views import Job
 
 SUBMITTED_AT_ONCE = 16
@@ -172,6 +173,6 @@ def _cluster() -> ApiCluster:
 @asynccontextmanager
 async def _connected(cluster: ApiCluster) -> AsyncIterator[tuple[Client, Pods]]:
     async with AsyncExitStack() as stack:
-        client = Client(configuration(str(cluster.kubeconfig), None))
+        client = Client(configuration([str(cluster.kubeconfig)], None))
         stack.push_async_callback(client.close)
         yield client, await stack.enter_async_context(watched(client, NAMESPACE))

@@ -270,6 +270,18 @@ def test_clusters_that_cannot_be_used(shoal: Shoal, api_cluster: ApiCluster, tmp
     assert (absent.code, "hint: KUBECONFIG names" in absent.err) == (2, True), absent
 
 
+def test_a_kubeconfig_in_several_files(shoal: Shoal, api_cluster: ApiCluster, tmp_path: Path) -> None:
+    whole = yaml.safe_load(api_cluster.kubeconfig.read_text())
+    files = [tmp_path / "absent"]
+    for key in ("users", "clusters", "contexts", "current-context"):
+        files.append(tmp_path / key)
+        files[-1].write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", key: whole[key]}))
+    listed = ":".join(map(str, files))
+    assert Shoal(Path(listed), shoal.namespace)("ps").code == 0
+    misspelt = Shoal(Path(listed), shoal.namespace)("ps", "--context", "shaol")
+    assert misspelt.err.endswith("hint: did you mean shoal?\n")
+
+
 def test_progress_comes_from_what_pods_print(shoal: Shoal) -> None:
     """A job with an evaluator has succeeded once the last checkpoint was evaluated, and not when time is up."""
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from shoal.kubernetes.operator.client import Client, configuration
+from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.kinds import PODS
+from shoal.kubernetes.operator.kubeconfig import configuration
 from shoal.kubernetes.operator.reflector import Reflector
 from shoal.kubernetes.operator.store import Store
 from shoal.kubernetes.operator.views import Pod
@@ -207,7 +208,7 @@ async def test_a_watch_from_too_old_a_version_lists_again_and_sees_deletions(
     api_cluster: ApiCluster, namespace: Kubectl
 ) -> None:
     namespace.apply(fake_pod("stays"), fake_pod("goes"))
-    client = Client(configuration(str(api_cluster.kubeconfig), None))
+    client = Client(configuration([str(api_cluster.kubeconfig)], None))
     store: Store[Pod] = Store()
     gone: list[str] = []
     store.listen(lambda before, after: gone.append(before.metadata.name) if before and not after else None)

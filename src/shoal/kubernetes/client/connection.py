@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import yaml
-from lightkube.config.kubeconfig import KubeConfig
+from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG
 from lightkube.core.exceptions import ConfigError
 
 from shoal.kubernetes.labels import DEFAULT_NAMESPACE
 from shoal.kubernetes.operator.api import APIError, UnreachableError
-from shoal.kubernetes.operator.client import Client, configuration
+from shoal.kubernetes.operator.client import Client
+from shoal.kubernetes.operator.kubeconfig import configuration, named_files, read
 from shoal.resources.suggestion import nearest
 from shoal.runs import RunError
 
@@ -44,14 +45,14 @@ class Connection:
     def __init__(self, context: str | None) -> None:
         """Raises RunError where there is no such cluster."""
         self.context = context
-        path = os.environ.get("KUBECONFIG")
+        files = named_files()
         try:
-            config = configuration(path, context)
+            config = configuration(files, context)
             self.server = config.cluster.server
             self.namespace = config.namespace or DEFAULT_NAMESPACE
             self.client = Client(config, manager=FIELD_MANAGER)
         except _BROKEN as fault:
-            raise _no_configuration(fault, path, context) from fault
+            raise _no_configuration(fault, files, context) from fault
         self._runner = asyncio.Runner()
         # A command has no other end: it may be left from anywhere. The loop stays, for what is dropped still later.
         atexit.register(lambda: self._runner.run(self.client.close()))
@@ -100,11 +101,12 @@ def _hint(fault: APIError) -> str:
             return ""
 
 
-def _no_configuration(fault: Exception, path: str | None, context: str | None) -> RunError:
-    place = path or "~/.kube/config"
+def _no_configuration(fault: Exception, files: Sequence[str], context: str | None) -> RunError:
+    files = files or [DEFAULT_KUBECONFIG]
+    place = os.pathsep.join(files)
     if not isinstance(fault, ConfigError):
         return RunError(f"{place} is no kubeconfig: {type(fault).__name__}", "KUBECONFIG names another file")
-    known = _contexts(place)
+    known = _contexts(files)
     if context is not None and known and context not in known:
         meant = nearest(context, known)
         hint = f"did you mean {meant}?" if meant else f"known contexts: {', '.join(sorted(known)[:5])}"
@@ -112,8 +114,8 @@ def _no_configuration(fault: Exception, path: str | None, context: str | None) -
     return RunError(f"no cluster to connect to: {fault}", "KUBECONFIG names the file that says how to reach one")
 
 
-def _contexts(path: str) -> list[str]:
+def _contexts(files: Sequence[str]) -> list[str]:
     try:
-        return list(KubeConfig.from_file(path).contexts)
+        return list(read(files).contexts)
     except _BROKEN:
         return []

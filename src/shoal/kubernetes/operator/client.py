@@ -1,4 +1,4 @@
-"""The API over HTTP. lightkube reads the kubeconfig or the service account, and sets up TLS and tokens.
+"""The API over HTTP. lightkube sets up TLS and tokens for the cluster of a kubeconfig.
 
 Its own client is not used beyond that: it cannot delete with a precondition, drops what a deletion answers, and its
 watch has no bookmarks and no time limit (lightkube 1.0).
@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import httpx2
 import msgspec
 from lightkube.config.client_adapter import ConnectionParams
-from lightkube.config.kubeconfig import KubeConfig, SingleConfig
+from lightkube.config.kubeconfig import SingleConfig
 
 from shoal.kubernetes.operator.api import (
     FIELD_MANAGER,
@@ -278,17 +278,6 @@ class Client:
                 raise _error(response.status_code, response.content)
             return response.content
         raise AssertionError("unreachable")
-
-
-def configuration(kubeconfig: str | None, context: str | None) -> SingleConfig:
-    """How to reach the cluster: as told, else as the pod's service account, else as `kubectl` would.
-
-    Raises lightkube's ConfigError where there is no such file or context.
-    """
-    config = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
-    found = config.get(context_name=context)
-    assert found is not None  # only where a default was given
-    return found
 
 
 def _pause(told: str) -> float:

@@ -14,10 +14,11 @@ import structlog
 
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.operator.api import NotLeaderError
-from shoal.kubernetes.operator.client import Client, configuration
+from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.controller import Controller
 from shoal.kubernetes.operator.election import Election, LeadershipLostError
 from shoal.kubernetes.operator.health import HealthServer
+from shoal.kubernetes.operator.kubeconfig import configuration
 from shoal.kubernetes.operator.lease_name import LEASE
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.webhook.webhook import Webhook, WebhookSettings
@@ -58,7 +59,7 @@ class Operator:
     the webhook, which serves whether the process leads or waits."""
 
     def __init__(self, settings: Settings) -> None:
-        config = configuration(settings.kubeconfig, settings.context)
+        config = configuration([settings.kubeconfig] if settings.kubeconfig else [], settings.context)
         identity = _identity()
         self._settings = settings
         self.metrics = metrics = Metrics()
