@@ -1,4 +1,5 @@
-"""A run as commands see it, wherever it runs: as processes of this machine, or as pods of a cluster.
+"""A run as commands see it, wherever it runs: as processes of this machine, or as pods of a cluster. Beside runs, which
+are of jobs, there are model servers.
 
 `shoal.local` and `shoal.kubernetes` each offer `Runs`, the commands choose one of them by `--on`, and nothing else in
 `shoal.cli` knows the difference.
@@ -9,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from shoal.resources.status import JobStatus
 
 if TYPE_CHECKING:
-    from shoal.resources import Document, TFJob
+    from shoal.resources import Document, ModelServer, ServerStatus, TFJob
 
 
 class RunError(Exception):
@@ -23,6 +24,14 @@ class RunError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class MissingError(RunError):
+    """There is none of that name. `known` are those that there are."""
+
+    def __init__(self, message: str, hint: str, known: Sequence[str]) -> None:
+        super().__init__(message, hint)
+        self.known = known
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,24 @@ class Description(NamedTuple):
     hint: str = ""
 
 
+class ServerLook(NamedTuple):
+    """What is known of a model server now. The phase is the true one: of one that has just been edited, or is being
+    deleted, its status tells an earlier one. `since` is when it was made, in seconds since the epoch."""
+
+    status: ServerStatus
+    phase: str
+    since: float | None = None
+
+
+class ServerDescription(NamedTuple):
+    """Everything about a model server. `server` is None where the manifest cannot be read, and `fault` says why."""
+
+    look: ServerLook
+    server: ModelServer | None
+    fault: str = ""
+    events: Sequence[Event] = ()
+
+
 class Board(NamedTuple):
     """A command that shows a TensorBoard until it is ended, and the names of what is shown."""
 
@@ -144,6 +171,9 @@ class Followed(NamedTuple):
 
 class Run(Protocol):
     """One run that is there. All methods raise RunError where they cannot do what they are asked for."""
+
+    @property
+    def kind(self) -> Literal["TFJob"]: ...
 
     @property
     def name(self) -> str: ...
@@ -203,6 +233,45 @@ class Listed(NamedTuple):
     look: Look
 
 
+class Server(Protocol):
+    """One model server that is there. All methods raise RunError where they cannot do what they are asked for."""
+
+    @property
+    def kind(self) -> Literal["ModelServer"]: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def place(self) -> Place: ...
+
+    @property
+    def made_for(self) -> str:
+        """The name of the job whose model it was made to serve; empty where a user has made it."""
+        ...
+
+    def look(self) -> ServerLook: ...
+
+    def describe(self) -> ServerDescription: ...
+
+    def remove(self) -> None:
+        """End it, and wait until it is gone with all that belongs to it."""
+        ...
+
+    def replicas_with_logs(self) -> list[str]: ...
+
+    def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
+        """The chosen lines; with `follow`, until the server is gone."""
+        ...
+
+
+class ListedServer(NamedTuple):
+    """A model server in a list."""
+
+    server: Server
+    look: ServerLook
+
+
 class Runs(Protocol):
     """All runs of one place."""
 
@@ -222,7 +291,15 @@ class Runs(Protocol):
         ...
 
     def find(self, name: str) -> Run:
-        """Raises RunError where there is none."""
+        """Raises MissingError where there is none."""
+        ...
+
+    def find_server(self, name: str) -> Server:
+        """Raises MissingError where there is none."""
+        ...
+
+    def servers(self) -> list[ListedServer]:
+        """Every model server, the latest first."""
         ...
 
     def all(self, replicas: bool = False) -> list[Listed]:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.names import RunName
+from shoal.cli.named import find, find_run
+from shoal.cli.names import AnyNames, RunName
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_on
 from shoal.cli.terminal import Exit, refuse, say
 
 if TYPE_CHECKING:
-    from shoal.runs import Run, Runs
+    from shoal.runs import Run, Runs, Server
 
 STOP_SECONDS = 60.0
 
@@ -35,7 +36,7 @@ def stop(
     from shoal.runs import SERVING
 
     runs = runs_on(on, context, namespace)
-    run = runs.find(name)
+    run = find_run(runs, name)
     if not run.alive:
         say(f"{name} does not run")
         return
@@ -45,21 +46,21 @@ def stop(
 
 
 def rm(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The runs' names.")],
+    names: AnyNames,
     force: Annotated[bool, typer.Option("--force", "-f", help="Stop it first if it runs.")] = False,
     on: OnOption = On.LOCAL,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
-    """Remove runs with their logs, volumes and models."""
+    """Remove runs with their logs, volumes and models. End model servers, and wait until they are gone."""
     runs = runs_on(on, context, namespace)
-    for run in [runs.find(name) for name in names]:
-        if run.alive:
+    for found in [find(runs, name) for name in names]:
+        if found.kind == "TFJob" and found.alive:
             if not force:
-                refuse(f"run {run.name!r} is running", "stop it first, or use --force")
-            _stop(runs, run, STOP_SECONDS)
-        run.remove()
-        say(f"{run.name} is removed")
+                refuse(f"run {found.name!r} is running", "stop it first, or use --force")
+            _stop(runs, found, STOP_SECONDS)
+        found.remove()
+        say(f"{found.name} is removed")
 
 
 def scale(
@@ -72,7 +73,7 @@ def scale(
     """Change the number of workers. Whoever must learn of it starts again from the last checkpoint."""
     from shoal.resources import ReplicaType
 
-    run = runs_on(on, context, namespace).find(name)
+    run = find_run(runs_on(on, context, namespace), name)
     if run.look().snapshot.status.phase.final:
         refuse(f"run {name!r} has ended")
     spec = run.job().spec.tf_replica_specs.get(ReplicaType.WORKER)
@@ -84,27 +85,33 @@ def scale(
 
 
 def wait(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The runs' names.")],
+    names: AnyNames,
     timeout: Annotated[float | None, typer.Option(help="Seconds to wait at most.", min=0)] = None,
     on: OnOption = On.LOCAL,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
-    """Wait until runs have ended. Exit code 0: all succeeded; 1: one failed; 3: one was stopped; 124: time is up."""
+    """Wait until runs have ended, and model servers are ready. Exit code 0: all succeeded; 1: one failed; 3: one was
+    stopped; 124: time is up."""
     from shoal.runs import SERVING
 
     runs = runs_on(on, context, namespace)
-    found = [runs.find(name) for name in names]
-    if not _until(lambda: not any(run.trains for run in found), timeout, runs.look_seconds):
-        still = ", ".join(run.name for run in found if run.trains)
+    found = [find(runs, name) for name in names]
+    if not _until(lambda: not any(map(_under_way, found)), timeout, runs.look_seconds):
+        still = ", ".join(each.name for each in found if _under_way(each))
         say(f"still running after {timeout:g} s: {still}")
         raise SystemExit(Exit.TIMEOUT)
-    phases = {run.name: run.look().phase for run in found}
-    for name, phase in phases.items():
-        say(f"{name} {phase.lower()}")
-    if all(phase in ("Succeeded", SERVING) for phase in phases.values()):
+    phases = [each.look().phase for each in found]
+    for each, phase in zip(found, phases, strict=True):
+        say(f"{each.name} {phase.lower()}")
+    if all(phase in ("Succeeded", SERVING, "Ready") for phase in phases):
         return
-    raise SystemExit(Exit.FAILED if "Failed" in phases.values() else Exit.STOPPED)
+    raise SystemExit(Exit.FAILED if "Failed" in phases else Exit.STOPPED)
+
+
+def _under_way(found: Run | Server) -> bool:
+    """Whether there is something to wait for: the end of a run, or that a server is ready."""
+    return found.look().phase in ("Pending", "Updating") if found.kind == "ModelServer" else found.trains
 
 
 def _stop(runs: Runs, run: Run, timeout: float) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal.cli.display import describe_progress, format_seconds, job_table
-from shoal.resources import FirstFailure
-from shoal.runs import Description, Event, Place, Snapshot
+from shoal.resources import Condition, FirstFailure
+from shoal.resources.model_server import ServerCondition
+from shoal.runs import Description, Event, Place
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,9 +27,9 @@ def describe_run(name: str, place: Place, description: Description) -> Renderabl
         facts.append(f"{label:10}", "bold").append(f"{value}\n")
     parts: list[RenderableType] = [facts, job_table(name, snapshot)]
     if snapshot.status.conditions:
-        parts += [Text(), _conditions(snapshot)]
+        parts += [Text(), conditions_table(snapshot.status.conditions)]
     if description.events:
-        parts += [Text(), _events(description.events)]
+        parts += [Text(), events_table(description.events)]
     if snapshot.status.first_failure:
         parts += [Text(), _failure(snapshot.status.first_failure)]
     return Group(*parts)
@@ -56,21 +57,23 @@ def _facts(name: str, place: Place, description: Description) -> list[tuple[str,
     return facts
 
 
-def _conditions(snapshot: Snapshot) -> RenderableType:
+def conditions_table(conditions: Sequence[Condition | ServerCondition]) -> RenderableType:
+    """Of a job or of a model server."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"):
         table.add_column(column)
-    for each in snapshot.status.conditions:
+    for each in conditions:
         since = "" if each.last_transition_time is None else format_seconds(time.time() - each.last_transition_time)
         # As text: what a program is called, or says, may look like markup.
-        table.add_row(each.type.value, each.status, since, each.reason, Text(each.message))
+        table.add_row(str(each.type), each.status, since, each.reason, Text(each.message))
     return table
 
 
-def _events(events: Sequence[Event]) -> RenderableType:
+def events_table(events: Sequence[Event]) -> RenderableType:
+    """The oldest first."""
     from rich.table import Table
     from rich.text import Text
 

@@ -26,6 +26,8 @@ STYLES = {
     "Terminating": "dim",
     "Succeeded": "green",
     SERVING: "green",
+    "Ready": "green",
+    "Updating": "cyan",
     "Failed": "red",
     "Damaged": "red",
 }

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.names import RunName
+from shoal.cli.named import find
+from shoal.cli.names import AnyName
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_on
 from shoal.cli.terminal import Output, console, say
 
 if TYPE_CHECKING:
-    from shoal.runs import Look, Run
+    from shoal.runs import ListedServer, Look, Run, Runs, Server, ServerLook
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, or json for programs.")]
 
@@ -30,61 +32,56 @@ def ps(
     context: ContextOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
-    """List runs: those that are active, or all."""
-    found = runs_on(on, context, namespace).all(replicas=output is Output.JSON)
-    listed = [(run, look) for run, look in found if everything or look.phase not in _ENDED]
+    """List runs, those that are active or all, and model servers."""
+    runs = runs_on(on, context, namespace)
+    found = runs.all(replicas=output is Output.JSON)
+    listed = [each for each in found if everything or each.look.phase not in _ENDED]
+    servers = _servers(runs)
     if output is Output.JSON:
-        print(json.dumps([_as_data(run, look) for run, look in listed], indent=2))
+        told = [*(_as_data(*each) for each in listed), *(_server_as_data(*each) for each in servers)]
+        print(json.dumps(told, indent=2))
         return
-    if not listed:
+    if not listed and not servers:
         say("nothing runs" if not everything else "there are no runs")
         return
-    from rich.table import Table
+    from shoal.cli.listing import listing
 
-    from shoal.cli.display import STYLES, describe_progress, elapsed
-    from shoal.runs import INTERRUPTED
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in ("NAME", "PHASE", "REPLICAS", "PROGRESS", "RETRIES", "TIME"):
-        table.add_column(column, no_wrap=column != "PROGRESS")  # on a narrow terminal, progress alone gives way
-    for run, (snapshot, phase, _) in listed:
-        counts = snapshot.status.replica_statuses.values()
-        active = sum(c.active for c in counts) if phase != INTERRUPTED else 0
-        up = f"{active} running, {sum(c.succeeded for c in counts)} done"
-        style = STYLES.get(phase, "")
-        table.add_row(
-            run.name,
-            f"[{style}]{phase}[/]",
-            up,
-            describe_progress(snapshot),
-            str(snapshot.status.retries),
-            elapsed(snapshot),
-        )
-    console().print(table)
+    console().print(listing(listed, servers))
 
 
 def describe(
-    name: RunName,
+    name: AnyName,
     output: OutputOption = Output.TABLE,
     on: OnOption = On.LOCAL,
     context: ContextOption = None,
     namespace: NamespaceOption = None,
 ) -> None:
-    """Tell everything about a run: its replicas, its conditions, the first failure with its last words."""
-    run = runs_on(on, context, namespace).find(name)
-    description = run.describe()
+    """Tell everything about a run: its replicas, its conditions, the first failure with its last words. Or about a
+    model server: where it is reached, and how it is."""
+    found = find(runs_on(on, context, namespace), name)
+    if found.kind == "ModelServer":
+        told = found.describe()
+        if output is Output.JSON:
+            print(json.dumps(_server_as_data(found, told.look), indent=2))
+            return
+        from shoal.cli.server_description import describe_server
+
+        console().print(describe_server(found.name, found.place, told), crop=False)
+        return
+    description = found.describe()
     if output is Output.JSON:
-        print(json.dumps(_as_data(run, description.look), indent=2))
+        print(json.dumps(_as_data(found, description.look), indent=2))
         return
     from shoal.cli.description import describe_run
 
-    console().print(describe_run(run.name, run.place, description), crop=False)
+    console().print(describe_run(found.name, found.place, description), crop=False)
 
 
 def logs(
-    name: RunName,
+    name: AnyName,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on as lines are written, until the run ends.")
+        bool,
+        typer.Option("--follow", "-f", help="Go on as lines are written, until the run ends or the server is gone."),
     ] = False,
     replica: Annotated[
         list[str] | None, typer.Option(help="Only this replica, as in worker-1; may be repeated.")
@@ -100,10 +97,10 @@ def logs(
     from shoal.cli.logs import print_logs
     from shoal.runs import LogChoice
 
-    run = runs_on(on, context, namespace).find(name)
+    found = find(runs_on(on, context, namespace), name)
     print_logs(
-        run.log_lines(LogChoice(follow, replica or (), attempt, everything, tail)),
-        run.replicas_with_logs(),
+        found.log_lines(LogChoice(follow, replica or (), attempt, everything, tail)),
+        found.replicas_with_logs(),
     )
 
 
@@ -112,4 +109,27 @@ _ENDED = ("Succeeded", "Failed")
 
 def _as_data(run: Run, look: Look) -> dict[str, Any]:
     label, place = run.place
-    return {"name": run.name, label.lower(): place, **json.loads(look.snapshot.dump()), "phase": look.phase}
+    return {
+        "name": run.name,
+        "kind": run.kind,
+        label.lower(): place,
+        **json.loads(look.snapshot.dump()),
+        "phase": look.phase,
+    }
+
+
+def _server_as_data(server: Server, look: ServerLook) -> dict[str, Any]:
+    label, place = server.place
+    about = {"name": server.name, "kind": server.kind, label.lower(): place}
+    return {**about, "status": look.status.dump(), "phase": look.phase}
+
+
+def _servers(runs: Runs) -> Sequence[ListedServer]:
+    """All of them. Who may not list them still sees the runs."""
+    from shoal.runs import RunError
+
+    try:
+        return runs.servers()
+    except RunError as fault:
+        say(f"model servers are not shown: {fault}")
+        return ()

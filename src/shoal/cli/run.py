@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from shoal.cli.delivery import delivery_of, pin_code
+from shoal.cli.named import find_run
 from shoal.cli.names import FileArgument, RunName
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_on
 from shoal.cli.terminal import Exit, complain, refuse, say
@@ -99,7 +100,7 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped or interrupted, from its last checkpoint."""
     runs = runs_on(on, context, namespace, prefork)
-    found = runs.find(name)
+    found = find_run(runs, name)
     phase = found.look().snapshot.status.phase
     if phase.final:
         refuse(f"run {name!r} has {phase.value.lower()}", "start over with `shoal run FILE --replace`")
@@ -120,10 +121,11 @@ def _serve(servers: Sequence[ModelServer], file: str, on: On, detach: bool) -> N
     from shoal.cli.serve import serve
     from shoal.kubernetes.serving.config import model_list
     from shoal.local.model_folders import local_models
+    from shoal.local.servers import registered
 
     (server,) = servers
     ports = server.spec.service_ports
-    with TemporaryDirectory(prefix="shoal-") as folder:
+    with TemporaryDirectory(prefix="shoal-") as folder, registered(server):
         config = Path(folder) / "models.config"
         config.write_text(model_list(local_models(server)), encoding="utf-8")
         serve(config_file=config, port=ports.grpc, rest_port=ports.rest, any_label=True)

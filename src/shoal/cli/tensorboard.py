@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.named import find_run
 from shoal.cli.names import RunName
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_on
 from shoal.cli.terminal import say
@@ -28,7 +29,7 @@ def tensorboard(
     """Show a run's TensorBoard until Ctrl-C."""
     from shoal.local.ports import free_port
 
-    run = runs_on(on, context, namespace).find(name)
+    run = find_run(runs_on(on, context, namespace), name)
     chosen = port or free_port()
     command, shown = run.tensorboard(chosen)
     say(f"TensorBoard of {', '.join(shown)}: http://127.0.0.1:{chosen}/ (Ctrl-C ends it)")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Literal
 
 from shoal.local import manifests
 from shoal.local.code import check_code, fetched
@@ -17,6 +18,7 @@ from shoal.local.log_lines import log_lines, replicas_with_logs
 from shoal.local.models import exported_models
 from shoal.local.orphans import sweep
 from shoal.local.runs import Run, find
+from shoal.local.servers import LocalServer, all_servers, find_server
 from shoal.resources import ConditionType, Document, ManifestError, Phase, ReplicaType, TFJob
 from shoal.runs import (
     INTERRUPTED,
@@ -26,6 +28,7 @@ from shoal.runs import (
     Followed,
     Lines,
     Listed,
+    ListedServer,
     LogChoice,
     Look,
     Place,
@@ -41,6 +44,10 @@ class LocalRun:
 
     def __init__(self, run: Run) -> None:
         self.run = run
+
+    @property
+    def kind(self) -> Literal["TFJob"]:
+        return "TFJob"
 
     @property
     def name(self) -> str:
@@ -141,6 +148,12 @@ class LocalRuns:
 
     def all(self, replicas: bool = False) -> list[Listed]:
         return [Listed(LocalRun(run), Look(snapshot, phase)) for run, snapshot, phase in list_runs()]
+
+    def find_server(self, name: str) -> LocalServer:
+        return find_server(name)
+
+    def servers(self) -> list[ListedServer]:
+        return [ListedServer(server, server.look()) for server in all_servers()]
 
     def create(self, documents: Sequence[Document], source: str, replace: bool) -> list[AnyRun]:
         wanted = manifests.jobs_in(documents)

@@ -30,10 +30,10 @@ from typing import Any
 
 from shoal.resources.status import JobStatus
 from shoal.resources.suggestion import nearest
-from shoal.runs import RunError, Snapshot
+from shoal.runs import MissingError, RunError, Snapshot
 
 HOME = "SHOAL_HOME"
-"""The environment variable that says where runs live, instead of `~/.shoal`."""
+"""The environment variable that says where runs live, instead of in `~/.shoal`."""
 
 
 class DamagedRunError(RunError):
@@ -149,7 +149,7 @@ def find(name: str) -> Run:
         known = [other.name for other in all_runs()]
         meant = nearest(name, known)
         listed = f"known runs: {', '.join(known[:5])}" if known else "start one: shoal run FILE"
-        raise RunError(f"there is no run named {name!r}", f"did you mean {meant}?" if meant else listed)
+        raise MissingError(f"there is no run named {name!r}", f"did you mean {meant}?" if meant else listed, known)
     return run
 
 
@@ -164,10 +164,15 @@ def all_runs() -> list[Run]:
     return [Run(name) for _, name in sorted(dated, reverse=True)]
 
 
+def home_folder() -> Path:
+    """Where everything of this machine's user is."""
+    home = os.environ.get(HOME)
+    return Path(home).absolute() if home else Path.home() / ".shoal"
+
+
 def runs_folder() -> Path:
     """Where runs live."""
-    home = os.environ.get(HOME)
-    return (Path(home).absolute() if home else Path.home() / ".shoal") / "runs"
+    return home_folder() / "runs"
 
 
 def replace_file(path: Path, text: str) -> None:

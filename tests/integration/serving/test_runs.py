@@ -145,5 +145,12 @@ def test_a_model_server_is_served_here(shoal: Shoal, manifest: Path, tmp_path: P
     assert process.stdout is not None
     next(line for line in process.stdout if "half version 1: available" in line)
     assert answers(f"http://127.0.0.1:{rest}/v1/models/half/labels/stable")
-    os.kill(process.pid, signal.SIGTERM)
+    (told,) = (each for each in json.loads(shoal("ps", "--output", "json").stdout) if each["kind"] == "ModelServer")
+    assert (told["name"], told["process"], told["status"]["url"]) == (
+        "half",
+        str(process.pid),
+        f"http://127.0.0.1:{rest}",
+    )
+    assert shoal("rm", "modelserver/half").stderr == "half is removed\n"
     assert process.wait(30) == 0
+    assert "ModelServer" not in shoal("ps", "--output", "json").stdout

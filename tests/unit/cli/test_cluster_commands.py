@@ -126,6 +126,7 @@ def test_who_waits_bears_a_short_silence(shoal, server):
     silence = httpx2.ConnectError("no route")
     running, ended = (200, job("train", phase="Running")), (200, job("train", phase="Succeeded"))
     server.answers[of_job] = [running, silence, ended]
+    server.answers["/apis/shoal.dev/v1/namespaces/team/modelservers"] = items()
     server.answers["/apis/"] = items(job("train", phase="Running"))
     server.answers["/api/"] = items()
     assert shoal("wait", "train").code == 0

@@ -1,4 +1,5 @@
-"""What Kubernetes tells of a job in events. They are read as core/v1, where a field selector finds an object's."""
+"""What Kubernetes tells of a job or a model server in events. They are read as core/v1, where a field selector finds an
+object's."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from datetime import datetime
 from shoal.kubernetes.operator.api import APIError
 from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.kinds import Kind
-from shoal.kubernetes.operator.views import Job, Metadata, View
+from shoal.kubernetes.operator.views import Job, Metadata, Server, View
 from shoal.runs import Event
 
 MOST = 20
@@ -26,10 +27,10 @@ class StoredEvent(View):
 EVENTS = Kind("v1", "Event", "events", StoredEvent)
 
 
-async def events_of(client: Client, job: Job, now: float) -> list[Event]:
-    """The latest events about the job, the newest last. Who may not read them is told so in an event's place."""
-    about = job.metadata
-    fields = f"involvedObject.kind=TFJob,involvedObject.name={about.name},involvedObject.uid={about.uid}"
+async def events_of(client: Client, object: Job | Server, now: float) -> list[Event]:
+    """The latest events about it, the newest last. Who may not read them is told so in an event's place."""
+    about = object.metadata
+    fields = f"involvedObject.kind={object.kind},involvedObject.name={about.name},involvedObject.uid={about.uid}"
     try:
         found, _ = await client.list(EVENTS, about.namespace, fields=fields)
     except APIError as fault:

@@ -1,4 +1,4 @@
-"""The logs of a job's pods as one stream of lines.
+"""The logs of the pods of a job or a model server as one stream of lines.
 
 A log is read with the time of each line, which is not shown: where a stream ends before its pod does (a kubelet that
 restarts, a connection that breaks, a container that is restarted in place), it is taken up again behind the last line.
@@ -11,17 +11,14 @@ import re
 import time
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 from shoal.kubernetes.client.connection import PATIENCE_SECONDS
-from shoal.kubernetes.client.snapshots import alive, container_names, pods_of, replicas
-from shoal.kubernetes.operator.api import APIError, NotFoundError, UnreachableError
+from shoal.kubernetes.operator.api import APIError, UnreachableError
 from shoal.kubernetes.operator.client import Client
-from shoal.kubernetes.operator.kinds import JOBS
-from shoal.kubernetes.operator.views import Job, Pod
-from shoal.resources.tfjob import CONTAINER_NAME
+from shoal.kubernetes.operator.views import Pod
 from shoal.runs import Lines, LogChoice, RunError
 from shoal.tf.protocol import PROGRESS_PREFIX
-from shoal.training import Replica, ReplicaId, ReplicaState
 
 LOOK_SECONDS = 1.0
 """How often new pods are looked for, and how soon a stream that ended is taken up again."""
@@ -30,7 +27,7 @@ SILENCE_SECONDS = 300.0
 """A stream in which nothing arrives for so long is taken up anew: the connection may be dead."""
 
 LAST_SECONDS = 5.0
-"""How long streams may take to end once the job has ended. Replicas that `cleanPodPolicy: None` spares go on."""
+"""How long streams may take to end once their owner has. Replicas that `cleanPodPolicy: None` spares go on."""
 
 PROGRESS = PROGRESS_PREFIX.encode()
 """Lines that begin so are meant for the operator; on one machine they are no part of the log."""
@@ -69,27 +66,47 @@ class Mark:
         return f"{found[1].decode()}Z" if found else ""
 
 
+class Writer(NamedTuple):
+    """A pod that writes a log, as it is now. `attempt` is counted from 1; `restarted` where the kubelet has run the
+    container before."""
+
+    replica: str
+    pod: Pod
+    container: str
+    attempt: int
+    restarted: bool
+    ended: bool
+
+
+class Owner(Protocol):
+    """Whose pods these are. Both methods raise what the API raises."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def writers(self) -> list[Writer]:
+        """Its pods that are there, by the replicas' names."""
+        ...
+
+    async def over(self) -> bool:
+        """Whether it has ended, or is gone."""
+        ...
+
+
 @dataclass(slots=True)
 class _Source:
     """One pod's log."""
 
-    replica: ReplicaId
-    pod: Pod
-    container: str
-    state: Replica
+    writer: Writer
     mark: Mark = field(default_factory=Mark)
 
-    @property
-    def ended(self) -> bool:
-        return self.state.state in (ReplicaState.SUCCEEDED, ReplicaState.FAILED)
 
+class PodLogs:
+    """Reads what the pods of one owner wrote."""
 
-class JobLogs:
-    """Reads what the replicas of one job wrote."""
-
-    def __init__(self, client: Client, job: Job, choice: LogChoice) -> None:
+    def __init__(self, client: Client, owner: Owner, choice: LogChoice) -> None:
         self._client = client
-        self._job = job
+        self._owner = owner
         self._choice = choice
         # No limit is needed: the loop, and so whoever fills the queue, runs only while the command waits for lines.
         self._queue: asyncio.Queue[Lines | None] = asyncio.Queue()
@@ -119,21 +136,17 @@ class JobLogs:
     # --- which logs
 
     async def _sources(self) -> list[_Source]:
-        containers = container_names(self._job)
-        return [
-            _Source(id, pod, containers.get(id.role.value, CONTAINER_NAME), seen)
-            for id, pod, seen in replicas(self._job, await pods_of(self._client, self._job))
-            if not self._choice.replicas or str(id) in self._choice.replicas
-        ]
+        wanted = self._choice.replicas
+        return [_Source(each) for each in await self._owner.writers() if not wanted or each.replica in wanted]
 
     def _check(self, found: list[_Source]) -> None:
         if self._choice.replicas and not found:
             raise RunError(
-                f"{self._job.metadata.name} has no log of {', '.join(self._choice.replicas)}",
+                f"{self._owner.name} has no log of {', '.join(self._choice.replicas)}",
                 "a log is there as long as its pod; `shoal describe` shows which are",
             )
         if found and self._choice.attempt is not None and not any(self._runs(source) for source in found):
-            kept = ", ".join(f"{each.replica} {_attempt(each)}" for each in found[:5])
+            kept = ", ".join(f"{each.writer.replica} {each.writer.attempt}" for each in found[:5])
             raise RunError(
                 f"there is no log of attempt {self._choice.attempt}",
                 f"a cluster keeps the last ones alone, of these attempts: {kept}",
@@ -142,18 +155,18 @@ class JobLogs:
     def _runs(self, source: _Source) -> list[bool]:
         """Which runs of the container are wanted, the earlier first: True is the run before the last, which a kubelet
         keeps the log of."""
-        earlier = source.state.in_place_restarts > 0
+        earlier, last = source.writer.restarted, source.writer.attempt
         if self._choice.everything:
             return [True, False] if earlier else [False]
         wanted = self._choice.attempt
-        if wanted is None or wanted == _attempt(source):
+        if wanted is None or wanted == last:
             return [False]
-        return [True] if earlier and wanted == _attempt(source) - 1 else []
+        return [True] if earlier and wanted == last - 1 else []
 
     # --- following
 
     async def _watch(self) -> None:
-        """Follow every pod from its start, until the job has ended and all is told."""
+        """Follow every pod from its start, until the owner has ended and all is told."""
         streams: dict[str, asyncio.Task[None]] = {}
         try:
             while not self._over:
@@ -173,38 +186,29 @@ class JobLogs:
             self._queue.put_nowait(None)
 
     async def _look(self, streams: dict[str, asyncio.Task[None]]) -> None:
-        """Take note of how the job and its pods stand, and follow those that are new."""
+        """Take note of how the owner and its pods stand, and follow those that are new."""
         try:
-            job = await self._current()
-            found = {source.pod.metadata.uid: source for source in await self._sources()}
+            over = await self._owner.over()
+            found = {source.writer.pod.metadata.uid: source for source in await self._sources()}
         except UnreachableError:
             if time.monotonic() - self._answered > PATIENCE_SECONDS:
                 raise
             return
         self._answered = time.monotonic()
-        self._over = job is None or not alive(job)
+        self._over = over
         for uid, source in found.items():
             if uid in self._there:
-                self._there[uid].state = source.state
+                self._there[uid].writer = source.writer
             else:
                 self._there[uid] = source
                 streams[uid] = asyncio.create_task(self._follow(source))
         for uid in self._there.keys() - found.keys():
             del self._there[uid]
 
-    async def _current(self) -> Job | None:
-        """The job as it is now; None where it is gone, or another has its name."""
-        about = self._job.metadata
-        try:
-            job = await self._client.get(JOBS[self._job.api_version], about.namespace, about.name)
-        except NotFoundError:
-            return None
-        return job if job.metadata.uid == about.uid else None
-
     async def _follow(self, source: _Source) -> None:
-        uid = source.pod.metadata.uid
+        uid = source.writer.pod.metadata.uid
         while uid in self._there:
-            last = source.ended or self._over
+            last = source.writer.ended or self._over
             try:
                 async for lines in self._read(source, follow=not last):
                     await self._queue.put(lines)
@@ -215,7 +219,7 @@ class JobLogs:
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _read(self, source: _Source, follow: bool, previous: bool = False) -> AsyncGenerator[Lines, None]:
-        params = {"container": source.container, "timestamps": "true"}
+        params = {"container": source.writer.container, "timestamps": "true"}
         if follow:
             params["follow"] = "true"
         if previous:
@@ -225,17 +229,12 @@ class JobLogs:
             params["sinceTime"] = mark.since
         elif self._choice.tail is not None:
             params["tailLines"] = str(self._choice.tail)
-        about = source.pod.metadata
+        about = source.writer.pod.metadata
         try:
             async for lines in self._client.log_stream(about.namespace, about.name, params, SILENCE_SECONDS):
                 if fresh := mark.new(lines):
-                    yield Lines(str(source.replica), fresh)
+                    yield Lines(source.writer.replica, fresh)
         except APIError as fault:
             # 400: the container has not started; 404: the pod is gone, or has just been replaced.
             if fault.code not in (400, 404):
                 raise
-
-
-def _attempt(source: _Source) -> int:
-    """Which attempt wrote the log, counted from 1."""
-    return source.state.attempt + source.state.in_place_restarts + 1

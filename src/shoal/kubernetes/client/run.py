@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from typing import Literal
 
 from shoal.kubernetes.client.connection import NO_KUBECTL, PATIENCE_SECONDS, Connection
 from shoal.kubernetes.client.events import events_of
-from shoal.kubernetes.client.logs import JobLogs
+from shoal.kubernetes.client.job_pods import JobPods
+from shoal.kubernetes.client.logs import PodLogs
 from shoal.kubernetes.client.snapshots import alive, look, pods_of, replicas, typed
 from shoal.kubernetes.labels import object_name
 from shoal.kubernetes.operator.api import NotFoundError, Object, UnreachableError
@@ -31,7 +33,11 @@ class ClusterRun:
         self._options = options
         self._known = job
         self._answered = time.monotonic()
-        self._kind = JOBS[job.api_version]
+        self._stored_as = JOBS[job.api_version]
+
+    @property
+    def kind(self) -> Literal["TFJob"]:
+        return "TFJob"
 
     @property
     def name(self) -> str:
@@ -83,7 +89,7 @@ class ClusterRun:
     def remove(self) -> None:
         about = self._known.metadata
         try:
-            self._connection.run(self._client.delete(self._kind, about.namespace, about.name, uid=about.uid))
+            self._connection.run(self._client.delete(self._stored_as, about.namespace, about.name, uid=about.uid))
         except RunError as fault:
             if not isinstance(fault.__cause__, NotFoundError):
                 raise
@@ -99,7 +105,7 @@ class ClusterRun:
         return [f"{role.value}-{index}" for role, spec in roles for index in range(spec.count)]
 
     def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
-        return self._connection.iterate(JobLogs(self._client, self._known, choice).lines())
+        return self._connection.iterate(PodLogs(self._client, JobPods(self._client, self._known), choice).lines())
 
     def tensorboard(self, port: int) -> Board:
         """The TensorBoard that the job asks for, through kubectl: a tunnel is a protocol of its own, and kubectl's is
@@ -124,7 +130,7 @@ class ClusterRun:
         """The job as it is stored; None once it is gone."""
         about = self._known.metadata
         try:
-            job = await self._client.get(self._kind, about.namespace, about.name)
+            job = await self._client.get(self._stored_as, about.namespace, about.name)
         except NotFoundError:
             return None
         if job.metadata.uid != about.uid:
@@ -144,5 +150,5 @@ class ClusterRun:
 
     def _patch(self, spec: Object) -> None:
         about = self._known.metadata
-        patched = self._client.patch(self._kind, about.namespace, about.name, {"spec": spec})
+        patched = self._client.patch(self._stored_as, about.namespace, about.name, {"spec": spec})
         self._known = self._connection.run(patched)

@@ -1,4 +1,4 @@
-"""The TFJobs of one namespace as runs (`shoal.runs.Runs`)."""
+"""The TFJobs of one namespace as runs, and its ModelServers (`shoal.runs.Runs`)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import Sequence
 from shoal.kubernetes.client.connection import NO_TFJOBS, Connection
 from shoal.kubernetes.client.delivery import Delivery
 from shoal.kubernetes.client.run import ClusterRun
+from shoal.kubernetes.client.server import ClusterServer
+from shoal.kubernetes.client.server import look as look_at_server
 from shoal.kubernetes.client.snapshots import OPERATOR_PODS, look, owner_uid
 from shoal.kubernetes.client.submission import Submission
 from shoal.kubernetes.client.watching import Watching
 from shoal.kubernetes.operator.api import APIError, NotFoundError
-from shoal.kubernetes.operator.kinds import JOBS, PODS
-from shoal.kubernetes.operator.views import Job, Pod
+from shoal.kubernetes.operator.kinds import JOBS, PODS, SERVERS
+from shoal.kubernetes.operator.views import Job, Pod, Server
 from shoal.resources import Document
 from shoal.resources.suggestion import nearest
-from shoal.runs import Followed, Listed, Run, RunError, Show
+from shoal.runs import Followed, Listed, ListedServer, MissingError, Run, RunError, Show
 
 GONE_SECONDS = 30.0
 """How long a job that is replaced may take to be gone."""
@@ -54,12 +56,20 @@ class ClusterRuns:
         if found:
             return ClusterRun(self._connection, found[0], self.options)
         known = [run.name for run, _ in self.all()]
-        meant = nearest(name, known)
         listed = f"known runs: {', '.join(known[:5])}" if known else f"start one: shoal run FILE{self.options}"
-        raise RunError(
-            f"there is no run named {name!r} in the namespace {self._namespace!r}",
-            f"did you mean {meant}?" if meant else listed,
-        )
+        raise self._missing("run", name, known, listed)
+
+    def find_server(self, name: str) -> ClusterServer:
+        found = self._connection.run(self._servers())
+        known = [server.metadata.name for server in found]
+        if name in known:
+            return ClusterServer(self._connection, found[known.index(name)])
+        listed = f"known model servers: {', '.join(known[:5])}" if known else "kubectl apply makes one"
+        raise self._missing("model server", name, known, listed)
+
+    def servers(self) -> list[ListedServer]:
+        found = self._connection.run(self._servers())
+        return [ListedServer(ClusterServer(self._connection, each), look_at_server(each)) for each in found]
 
     def all(self, replicas: bool = False) -> list[Listed]:
         return self._connection.run(self._all(replicas))
@@ -109,6 +119,21 @@ class ClusterRuns:
             )
         return run
 
+    def _missing(self, what: str, name: str, known: Sequence[str], listed: str) -> MissingError:
+        meant = nearest(name, known)
+        told = f"there is no {what} named {name!r} in the namespace {self._namespace!r}"
+        return MissingError(told, f"did you mean {meant}?" if meant else listed, known)
+
+    async def _servers(self) -> list[Server]:
+        """The latest first; none where the cluster has no such kind."""
+        try:
+            found, _ = await self._client.list(SERVERS, self._namespace)
+        except NotFoundError:
+            return []
+        for server in found:
+            server.api_version = SERVERS.api_version  # items of a list do not say it
+        return sorted(found, key=_newest, reverse=True)
+
     async def _find(self, name: str = "") -> list[Job]:
         """Jobs of both API groups, by name or all. A cluster may have the one CRD, or the user rights to one, alone."""
         found: list[Job] = []
@@ -135,11 +160,15 @@ class ClusterRuns:
         if replicas:
             for pod in (await self._client.list(PODS, self._namespace, OPERATOR_PODS))[0]:
                 pods.setdefault(owner_uid(pod), []).append(pod)
-        jobs.sort(key=lambda job: (str(job.metadata.creation_timestamp), job.metadata.name), reverse=True)
+        jobs.sort(key=_newest, reverse=True)
         return [
             Listed(ClusterRun(self._connection, job, self.options), look(job, pods.get(job.metadata.uid, ())))
             for job in jobs
         ]
+
+
+def _newest(object: Job | Server) -> tuple[str, str]:
+    return str(object.metadata.creation_timestamp), object.metadata.name
 
 
 async def _until_gone(run: ClusterRun) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from shoal.kubernetes.client.logs import JobLogs, Mark
+from shoal.kubernetes.client.job_pods import JobPods
+from shoal.kubernetes.client.logs import Mark, PodLogs
 from shoal.kubernetes.operator.api import APIError
 from shoal.kubernetes.operator.views import Job, Metadata
 from shoal.runs import Lines, LogChoice, RunError
@@ -52,7 +53,7 @@ JOB = Job(Metadata(name="train", namespace="ns", uid=JOB_UID), "shoal.dev/v1")
 
 
 async def told(client: Pods, **choice: Any) -> list[Lines]:
-    return [lines async for lines in JobLogs(client, JOB, LogChoice(**choice)).lines()]  # type: ignore[arg-type]
+    return [lines async for lines in PodLogs(client, JobPods(client, JOB), LogChoice(**choice)).lines()]  # type: ignore[arg-type]
 
 
 def worker(index: int = 0, restarts: int = 0, attempt: int = 0) -> Any:
