@@ -130,18 +130,14 @@ async def _be_registered(settings: Settings, service: Service) -> None:
 
 @asynccontextmanager
 async def _listening(path: Path, service: Service) -> AsyncIterator[Identity | None]:
-    """A server on a new socket; nothing is left of it in the end."""
-    path.unlink(missing_ok=True)
+    """A server on a new socket. gRPC removes what a killed one has left, and in the end its own."""
     server = grpc.aio.server(handlers=[service.handler()])
     server.add_insecure_port(f"unix:{path}")
     await server.start()
-    own = _identity(path)
     try:
-        yield own
+        yield _identity(path)
     finally:
         await server.stop(grace=None)
-        if _identity(path) == own:
-            path.unlink(missing_ok=True)
 
 
 async def _register(settings: Settings, options: Any) -> bool:

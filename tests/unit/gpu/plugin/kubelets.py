@@ -24,17 +24,18 @@ def health(told: Any) -> dict[str, bool]:
 
 class Kubelet:
     """Takes registrations, watches each plugin's devices, and asks what a test asks. A start removes what is in the
-    folder, as a real one's does."""
+    folder, as a real one's does, unless it is not `tidy`."""
 
-    def __init__(self, folder: Path, refusal: tuple[grpc.StatusCode, str] | None = None) -> None:
+    def __init__(self, folder: Path, refusal: tuple[grpc.StatusCode, str] | None = None, tidy: bool = True) -> None:
         self.folder = folder
+        self._tidy = tidy
         self.refusal = refusal
         self.registrations: list[Any] = []
         self.told: list[Any] = []
         self._watching: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Kubelet:
-        for each in self.folder.iterdir():
+        for each in self.folder.iterdir() if self._tidy else ():
             each.unlink()
         register = grpc.unary_unary_rpc_method_handler(
             self._register, protocol.RegisterRequest.FromString, lambda message: message.SerializeToString()

@@ -66,10 +66,11 @@ async def test_it_waits_for_a_kubelet(folder: Path) -> None:
         await until(lambda: kubelet.told)
 
 
-async def test_it_registers_with_each_kubelet_that_starts(folder: Path) -> None:
+@pytest.mark.parametrize("tidy", [True, False])
+async def test_it_registers_with_each_kubelet_that_starts(tidy: bool, folder: Path) -> None:
     async with Kubelet(folder) as first, plugin(folder):
         await until(lambda: first.told)
-        async with Kubelet(folder) as second:
+        async with Kubelet(folder, tidy=tidy) as second:
             await until(lambda: second.told)
             assert (await second.allocate("software-1")).envs[0].value == "software-1"
             assert len(first.registrations) == 1
