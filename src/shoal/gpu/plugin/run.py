@@ -98,11 +98,15 @@ def _check(settings: Settings) -> None:
 
 
 async def _look_after(settings: Settings, source: Source, service: Service) -> None:
+    told = ""
     while True:
         try:
             await service.update(await asyncio.to_thread(source.devices))
+            told = ""
         except SourceError as fault:
-            log.error("the devices do not answer, so none is healthy", fault=str(fault), hint=fault.hint)
+            if str(fault) != told:
+                log.error("the devices do not answer, so none is healthy", fault=str(fault), hint=fault.hint)
+            told = str(fault)
             await service.update(replace(each, healthy=False) for each in service.devices)
         await asyncio.sleep(settings.check_seconds)
 
@@ -116,15 +120,17 @@ async def _stay_registered(settings: Settings, service: Service) -> None:
 async def _be_registered(settings: Settings, service: Service) -> None:
     """With one kubelet, until it is gone."""
     async with _listening(settings.socket, service) as own:
-        while not (kubelet := _identity(settings.kubelet)) or not await _register(settings, service.options):
+        told, watched = "", service.watched
+        while fault := await _unregistered(settings, service.options, kubelet := _identity(settings.kubelet)):
+            if fault != told:
+                log.warning("waiting for the kubelet", fault=fault)
+            told = fault
             await asyncio.sleep(LOOK_SECONDS)
             if _identity(settings.socket) != own:
                 return
-        watched = False
         while (_identity(settings.kubelet), _identity(settings.socket)) == (kubelet, own):
-            if watched and not service.watchers:
+            if service.watched > watched and not service.watching:
                 return
-            watched = service.watchers > 0
             await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -140,8 +146,10 @@ async def _listening(path: Path, service: Service) -> AsyncIterator[Identity | N
         await server.stop(grace=None)
 
 
-async def _register(settings: Settings, options: Any) -> bool:
-    """Whether the kubelet has taken the plugin. Raises PluginError where it says that it will not."""
+async def _unregistered(settings: Settings, options: Any, kubelet: Identity | None) -> str:
+    """Register. Answers why the kubelet has not taken the plugin; raises PluginError where it never will."""
+    if not kubelet:
+        return f"there is no {settings.kubelet}"
     request = protocol.RegisterRequest(
         version=protocol.VERSION, endpoint=settings.socket.name, resource_name=settings.resource, options=options
     )
@@ -155,13 +163,12 @@ async def _register(settings: Settings, options: Any) -> bool:
             await register(request, timeout=REGISTER_SECONDS)
         except grpc.aio.AioRpcError as fault:
             if fault.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
-                log.warning("the kubelet does not answer", fault=fault.details())
-                return False
+                return fault.details() or fault.code().name
             raise PluginError(
                 f"the kubelet refuses {settings.resource}: {fault.details()}", "its log may tell more"
             ) from fault
     log.info("registered", resource=settings.resource, socket=settings.socket.name)
-    return True
+    return ""
 
 
 def _identity(path: Path) -> Identity | None:

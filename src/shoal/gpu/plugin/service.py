@@ -25,8 +25,8 @@ class Service:
         self._source = source
         self._devices = {each.id: each for each in devices}
         self._changed = asyncio.Condition()
-        self.watchers = 0
-        """Kubelets that are being told of the devices."""
+        self.watching = self.watched = 0
+        """How many kubelets are told of the devices, now and ever."""
         self.options = protocol.DevicePluginOptions(
             pre_start_required=pre_start, get_preferred_allocation_available=True
         )
@@ -72,7 +72,8 @@ class Service:
         return self.options
 
     async def _list_and_watch(self, _request: Any, _context: Context) -> AsyncIterator[Any]:
-        self.watchers += 1
+        self.watching += 1
+        self.watched += 1
         try:
             while True:
                 told = self._devices
@@ -81,7 +82,7 @@ class Service:
                     while self._devices == told:
                         await self._changed.wait()
         finally:
-            self.watchers -= 1
+            self.watching -= 1
 
     async def _prefer(self, request: Any, context: Context) -> Any:
         places = {each.id: each.place for each in self._devices.values()}
