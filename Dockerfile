@@ -12,7 +12,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY src src
 # pip works on the environment from outside, so that the environment has neither pip nor what builds wheels.
 RUN python3 -m venv --without-pip /opt/shoal \
- && python3 -m pip --python /opt/shoal/bin/python --disable-pip-version-check --no-cache-dir install '.[kubernetes]'
+ && python3 -m pip --python /opt/shoal/bin/python --disable-pip-version-check --no-cache-dir install '.[kubernetes,gpu]'
 
 FROM ${BASE}
 COPY --from=build /opt/shoal /opt/shoal

@@ -12,6 +12,7 @@ from shoal.kubernetes.install.rights import (
     IN_CLUSTER,
     IN_NAMESPACES,
     OF_LEASE,
+    OF_NODES,
     OF_SECRET,
     Right,
     of_configurations,
@@ -24,6 +25,7 @@ HEAD = "{{- /* Written by tools/generate_chart.py from src/shoal/kubernetes/inst
 FULLNAME = '{{ include "shoal.fullname" . }}'
 OWN_NAMESPACE = "  namespace: {{ .Release.Namespace }}\n"
 CERTIFICATES = "{{- if and .Values.webhook.enabled (not .Values.webhook.certificate.existingSecret) }}\n---\n"
+DEVICE_PLUGIN = "{{- if and .Values.devicePlugin.enabled .Values.devicePlugin.labelNode }}\n---\n"
 LEASE_NAMESPACE = '  namespace: {{ include "shoal.leaseNamespace" . }}\n'
 
 
@@ -48,6 +50,7 @@ def _roles() -> str:
         _role("Role", "-webhook", OWN_NAMESPACE, OF_SECRET),
     )
     text = "---\n".join(parts) + CERTIFICATES + "---\n".join(for_certificates) + "{{- end }}\n"
+    text += DEVICE_PLUGIN + _role("ClusterRole", "-gpu", "", OF_NODES) + "{{- end }}\n"
     return HEAD + "{{- if .Values.rbac.create }}\n" + text + "{{- end }}\n"
 
 

@@ -121,6 +121,8 @@ class ControlPlane:
             f"--service-cluster-ip-range={SERVICES}",
             "--authorization-mode=Node,RBAC",
             "--enable-admission-plugins=NodeRestriction",
+            # As installers set it; what a namespace may run is said by its level of Pod Security.
+            "--allow-privileged=true",
             "--kubelet-preferred-address-types=InternalIP",
             # The endpoints of the Service `kubernetes` may not be a loopback address.
             *(("--endpoint-reconciler-type=none",) if self.address.startswith("127.") else ()),

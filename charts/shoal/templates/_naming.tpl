@@ -25,6 +25,22 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: shoal
 {{- end }}
 
+{{- define "shoal.devicePlugin" -}}
+{{- include "shoal.fullname" . -}}-gpu
+{{- end }}
+
+{{- define "shoal.devicePluginSelector" -}}
+app.kubernetes.io/name: shoal
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: device-plugin
+{{- end }}
+
+{{- define "shoal.devicePluginLabels" -}}
+{{ include "shoal.devicePluginSelector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: shoal
+{{- end }}
+
 {{- define "shoal.image" -}}
 {{- if .Values.image.digest -}}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}

@@ -1,4 +1,5 @@
-"""`shoal gpu`: the pool of GPUs. `simulate` replays a cluster's trace against policies of placement."""
+"""`shoal gpu`: the pool of GPUs. `simulate` replays a cluster's trace against policies of placement; `plugin` is in a
+module of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli import gpu_plugin
 from shoal.cli.terminal import Output, console, refuse
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class ModeName(StrEnum):
 
 def register(root: typer.Typer) -> None:
     """Add the group."""
+    gpu_plugin.register(app)
     root.add_typer(app)
 
 

@@ -55,7 +55,7 @@ def install(
     values = _values(values_file, set_ or [], image)
     objects: list[dict[str, Any]] = [] if only is Part.OPERATOR else definitions()
     if only is not Part.CRDS:
-        objects += [namespace_object(namespace)] if create_namespace else []
+        objects += [namespace_object(namespace, values)] if create_namespace else []
         objects += operator_objects(values, namespace)
     print("---\n".join(write_yaml(each) for each in objects), end="")
 

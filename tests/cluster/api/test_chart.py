@@ -58,6 +58,18 @@ EVERYTHING: dict[str, Any] = {
         "metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
     },
     "podDisruptionBudget": {"maxUnavailable": 2},
+    "devicePlugin": {
+        "enabled": True,
+        "resourceName": "bitfusion.io/gpu",
+        "socketName": "bitfusiongpu",
+        "devicePattern": "A100|H100",
+        "args": ["--pass-by=cdi", "--pre-start"],
+        "runtimeClassName": "nvidia",
+        "kubeletFolder": "/data/kubelet/device-plugins",
+        "resources": {"limits": {"memory": "1Gi"}},
+        "nodeSelector": {"gpus": "yes"},
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
+    },
 }
 CHOICES: dict[str, dict[str, Any]] = {
     "the defaults": {},
@@ -68,6 +80,8 @@ CHOICES: dict[str, dict[str, Any]] = {
     "rights by somebody else": {"rbac": {"create": False}, "serviceAccount": {"create": False, "name": "theirs"}},
     "no budget": {"podDisruptionBudget": {"enabled": False}, "replicas": 0},
     "a policy for all": {"networkPolicy": {"enabled": True}},
+    "device plugins": {"devicePlugin": {"enabled": True}},
+    "device plugins that label nothing": {"devicePlugin": {"enabled": True, "labelNode": False}},
     "no webhook": {
         "webhook": {"enabled": False, "certificate": {"existingSecret": "unused"}},
         "networkPolicy": {"enabled": True},
@@ -90,6 +104,7 @@ NONSENSE: dict[str, tuple[dict[str, Any], str]] = {
     "a failure policy that is none": ({"webhook": {"failurePolicy": "Retry"}}, "/webhook/failurePolicy"),
     "a time that the API server refuses": ({"webhook": {"timeoutSeconds": 31}}, "/webhook/timeoutSeconds"),
     "a bundle that is not in base64": ({"webhook": {"certificate": {"caBundle": "-----BEGIN"}}}, "/caBundle"),
+    "a resource that is none": ({"devicePlugin": {"resourceName": "gpu"}}, "/devicePlugin/resourceName"),
     "a budget that blocks drains": ({"podDisruptionBudget": {"maxUnavailable": 0}}, "/podDisruptionBudget"),
 }
 

@@ -11,7 +11,7 @@ import yaml
 from tools import generate_chart
 
 from shoal import __version__
-from shoal.kubernetes.install import Image, Values, operator_objects
+from shoal.kubernetes.install import Image, Values, namespace_object, operator_objects
 from shoal.kubernetes.install.rights import OF_LEASE
 from shoal.kubernetes.operator.run import LEASE
 
@@ -38,6 +38,13 @@ def test_the_schema_takes_the_default_values():
     schema = json.loads((CHART / "values.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(yaml.safe_load((CHART / "values.yaml").read_text()), schema)
+
+
+def test_device_plugins_need_a_namespace_that_lets_them_be():
+    level = "pod-security.kubernetes.io/enforce"
+    assert namespace_object("x", Values())["metadata"]["labels"] == {level: "restricted"}
+    with_plugins = Values.model_validate({"devicePlugin": {"enabled": True}})
+    assert namespace_object("x", with_plugins)["metadata"]["labels"] == {level: "privileged"}
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,15 @@ class Release:
         return f"{self.fullname}-webhook"
 
     @property
+    def device_plugin(self) -> str:
+        """Of the DaemonSet of device plugins and all that belongs to it."""
+        return f"{self.fullname}-gpu"
+
+    @property
+    def device_plugin_selector(self) -> dict[str, str]:
+        return {**self.selector, "app.kubernetes.io/component": "device-plugin"}
+
+    @property
     def service_account(self) -> str:
         return self.values.service_account.name or self.fullname
 

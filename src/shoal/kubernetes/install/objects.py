@@ -8,11 +8,13 @@ from typing import Any
 
 from shoal import __version__
 from shoal.kubernetes.install.deployment import deployment
+from shoal.kubernetes.install.device_plugin import daemon_set, device_plugin_metadata, own_node_policy
 from shoal.kubernetes.install.naming import Release
 from shoal.kubernetes.install.rights import (
     IN_CLUSTER,
     IN_NAMESPACES,
     OF_LEASE,
+    OF_NODES,
     OF_SECRET,
     Right,
     of_configurations,
@@ -31,9 +33,11 @@ def definitions() -> list[Object]:
     return [shoal_crd(), kubeflow_crd(), model_server_crd()]
 
 
-def namespace_object(name: str) -> Object:
-    """The operator's namespace. It needs no more than the *restricted* level, so nothing else in it gets more."""
-    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+def namespace_object(name: str, values: Values) -> Object:
+    """The operator's namespace. It needs no more than the *restricted* level, so nothing else in it gets more, unless
+    device plugins are there, which need a folder of their nodes."""
+    level = "privileged" if values.device_plugin.enabled else "restricted"
+    labels = {"pod-security.kubernetes.io/enforce": level}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
@@ -60,6 +64,8 @@ class _Installation:
         if values.webhook.enabled:
             yield from webhook_objects(values, self.release)
         yield deployment(values, self.release)
+        if values.device_plugin.enabled:
+            yield from self._device_plugin()
         if values.pod_disruption_budget.enabled:
             yield self._disruption_budget()
         if values.network_policy.enabled:
@@ -99,15 +105,26 @@ class _Installation:
         yield self._binding("ClusterRoleBinding", everywhere, "ClusterRole", name)
         yield self._binding("RoleBinding", here, "Role", name)
 
+    def _device_plugin(self) -> Iterator[Object]:
+        name, values = self.release.device_plugin, self.values
+        yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": device_plugin_metadata(self.release)}
+        if values.device_plugin.label_node and values.rbac.create:
+            # The policy first, so that the right is never wider than it.
+            yield from own_node_policy(values, self.release)
+            about = self.release.cluster_metadata(name)
+            yield _role("ClusterRole", about, OF_NODES)
+            yield self._binding("ClusterRoleBinding", about, "ClusterRole", name, account=name)
+        yield daemon_set(values, self.release)
+
     def _lease_metadata(self) -> Object:
         """The lease lies beside the operator, or beside the jobs of the one namespace that it looks after."""
         about = self.release.metadata(f"{self.release.fullname}-lease")
         return {**about, "namespace": self.values.operator.watch_namespace or self.release.namespace}
 
-    def _binding(self, kind: str, about: Object, role_kind: str, role: str) -> Object:
+    def _binding(self, kind: str, about: Object, role_kind: str, role: str, account: str = "") -> Object:
         subject = {
             "kind": "ServiceAccount",
-            "name": self.release.service_account,
+            "name": account or self.release.service_account,
             "namespace": self.release.namespace,
         }
         return {

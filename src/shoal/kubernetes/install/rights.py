@@ -76,6 +76,16 @@ OF_SECRET = (
 )
 """In the operator's namespace alone: the webhook's certificates."""
 
+OF_NODES = (
+    Right(
+        ("",),
+        ("nodes",),
+        ("patch",),
+        why="Labels; templates/device-plugin.yaml has the policy that keeps each device plugin to its own node.",
+    ),
+)
+"""Of the device plugins."""
+
 
 def of_configurations(name: str) -> tuple[Right, ...]:
     """The webhook configurations called `name`, which belong to no namespace: whom the API server is to trust."""

@@ -184,6 +184,44 @@ class PodDisruptionBudget(_Part):
     """At least one, so that no drain waits for ever."""
 
 
+class DevicePluginResources(_Part):
+    """Of the device plugin's container."""
+
+    requests: dict[str, Quantity] = {"cpu": "10m", "memory": "96Mi"}
+    """What the scheduler sets aside."""
+    limits: dict[str, Quantity] = {"memory": "256Mi"}
+    """What it may take at most."""
+
+
+class DevicePlugin(_Part):
+    """`shoal gpu plugin` on each node with GPUs, which offers them to pods. It runs as root.
+
+    The policy on what it may label takes Kubernetes 1.30 or later."""
+
+    enabled: bool = False
+    """Whether there are plugins. Beside another plugin of the same resource there should be none."""
+    resource_name: Annotated[str, Field(pattern=r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$")] = GPU_NAMES.resource
+    """What pods ask for."""
+    socket_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$")] = "shoal-gpu"
+    """The plugin's file in the kubelet's folder."""
+    device_pattern: str = ""
+    """A regular expression: GPUs whose model it matches are offered. Empty: all."""
+    args: list[str] = []
+    """Further options of `shoal gpu plugin`, such as [--software-gpus=4] or [--pool-shares=100]."""
+    label_node: bool = True
+    """Whether each labels its node with model, memory, count and driver of the GPUs. With --pool-shares: false."""
+    runtime_class_name: Name = ""
+    """Such as nvidia: NVIDIA's runtime, unless it is the node's default, which brings the driver's library along."""
+    kubelet_folder: Annotated[str, Field(pattern=r"^/")] = "/var/lib/kubelet/device-plugins"
+    """Where the node's kubelet looks for plugins."""
+    resources: DevicePluginResources = DevicePluginResources()
+    """Of the container."""
+    node_selector: Labels = {}
+    """Labels of the nodes with GPUs. Where there is no NVIDIA driver, a plugin ends at once and is started again."""
+    tolerations: list[dict[str, Any]] = []
+    """Taints that the plugins tolerate, as nodes with GPUs often have them."""
+
+
 class Values(_Part):
     """Values of the chart `shoal`, which installs Shoal's operator."""
 
@@ -223,5 +261,7 @@ class Values(_Part):
     """What may reach the operator, and what it may reach."""
     pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
     """How many replicas a drain may take at a time."""
+    device_plugin: DevicePlugin = DevicePlugin()
+    """Offers the GPUs of nodes, or shares of the pool, to pods."""
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
     """What Helm hands to every chart of an umbrella chart. It is not read."""

@@ -26,6 +26,7 @@ def installed(node_cluster: NodeCluster, helm: Helm) -> Iterator[Kubectl]:
     repository, _, tag = image.name.rpartition(":")
     about = [f"--kubeconfig={node_cluster.kubeconfig}", f"--namespace={WHERE}"]
     chosen = [f"--set=image.{key}={value}" for key, value in (("repository", repository), ("pullPolicy", "Never"))]
+    chosen += ["--set=devicePlugin.enabled=true", "--set=devicePlugin.args={--software-gpus=2,--gpu-model=A100}"]
     helm("install", "shoal", CHART, *about, "--create-namespace", *chosen, f"--set-string=image.tag={tag}")
     kubectl = node_cluster.kubectl.within(WHERE)
     kubectl.wait_for("deployment/shoal-operator", lambda it: it["status"].get("availableReplicas") == 2, SECONDS)
