@@ -172,10 +172,11 @@ def _labeller(source: Source, node: str, kubeconfig: str | None, model_label: st
     from lightkube.core.exceptions import ConfigError
 
     from shoal.kubernetes.node_labels import gpu_labels, keep_labelled
-    from shoal.kubernetes.operator.client import Client, configuration
+    from shoal.kubernetes.operator.client import Client
+    from shoal.kubernetes.operator.kubeconfig import configuration
 
     try:
-        config = configuration(kubeconfig, None)
+        config = configuration([kubeconfig] if kubeconfig else [], None)
     except ConfigError as fault:
         refuse(f"--label-node: no cluster to connect to: {fault}", "name one with --kubeconfig")
 

@@ -13,7 +13,8 @@ import yaml
 from shoal.kubernetes.install import Values, namespace_object, operator_objects
 from shoal.kubernetes.node_labels import NODES
 from shoal.kubernetes.operator.api import APIError
-from shoal.kubernetes.operator.client import Client, configuration
+from shoal.kubernetes.operator.client import Client
+from shoal.kubernetes.operator.kubeconfig import configuration
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.waiting import wait_until
@@ -54,7 +55,7 @@ def refused(who: Kubectl, node: str, patch: dict[str, Any]) -> str:
     """What the API server says to a patch by the plugin's own client; empty where it takes it."""
 
     async def ask() -> str:
-        client = Client(configuration(str(who.kubeconfig), None))
+        client = Client(configuration([str(who.kubeconfig)], None))
         try:
             await client.patch(NODES, None, node, patch)
         except APIError as fault:
