@@ -128,7 +128,7 @@ TRAINING: list[tuple[str, str, str]] = [
 ]
 
 
-CERTIFICATES = "kubernetes/webhook/test_certificates.py"
+CERTIFICATES = "test_certificates.py"
 SERVERS = "kubernetes/operator/test_servers.py"
 
 # (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
@@ -150,9 +150,9 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("resources/update_rules.py", "manager not in (None, SHOAL_OPERATOR)", "False", "resources/test_update_rules.py"),
     ("resources/update_rules.py", "rules = (*ALWAYS, ", "rules = (", "resources/test_update_rules.py"),
     ("resources/update_rules.py", '{**claim, "size": None}', "claim", "resources/test_update_rules.py"),
-    ("kubernetes/webhook/certificates.py", "now >= each.made + lives.settling", "True", CERTIFICATES),
-    ("kubernetes/webhook/certificates.py", "if each.end > now", "if each.due(now) is False", CERTIFICATES),
-    ("kubernetes/webhook/certificates.py", "all(_general_name(host) in names for host in hosts)", "True", CERTIFICATES),
+    ("certificates.py", "now >= each.made + lives.settling", "True", CERTIFICATES),
+    ("certificates.py", "if each.end > now", "if each.due(now) is False", CERTIFICATES),
+    ("certificates.py", "all(_general_name(host) in names for host in hosts)", "True", CERTIFICATES),
     ("kubernetes/webhook/review.py", "if finding not in kept", "", "kubernetes/webhook/test_review.py"),
     (
         "kubernetes/webhook/review.py",

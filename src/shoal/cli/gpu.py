@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli import gpu_broker
 from shoal.cli.terminal import Output, console, refuse
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class ModeName(StrEnum):
 
 def register(root: typer.Typer) -> None:
     """Add the group."""
+    gpu_broker.register(app)
     root.add_typer(app)
 
 

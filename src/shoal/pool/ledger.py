@@ -176,6 +176,11 @@ class Ledger:
         grants = tuple(lease.grant for lease in leases if lease.live)
         return Answer(report.number, report.session, grants, self.hosts[report.host].drained)
 
+    def latest(self, report: Report) -> bool:
+        """Whether no later report of its host counts, and none of another agent there."""
+        session = self._sessions.get(report.host, _Session())
+        return (session.current, session.number) == (report.session, report.number)
+
     def _note_host(self, report: Report, now: float) -> None:
         self.due(now + self.terms.silence)
         known = self.hosts.get(report.host)
