@@ -23,7 +23,7 @@ ONE = {"requests": [{}]}
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Broker:
-    return Broker(write_tenants(tmp_path / "tenants.yaml", gpus=2), Terms(), Audit(tmp_path / "audit"))
+    return Broker(write_tenants(tmp_path / "tenants.yaml", gpus=2), Terms(silence=1200), Audit(tmp_path / "audit"))
 
 
 @pytest.fixture
@@ -48,20 +48,30 @@ async def ask(client: httpx2.AsyncClient, tenant: str = "vision", **body: object
     return dict(response.json())
 
 
+async def waited_for(broker: Broker, key: str) -> None:
+    """Until a long poll on this lease or host has come in."""
+    while key not in broker._waiting:
+        await asyncio.sleep(0.01)
+
+
 def refused(tmp_path: Path) -> list[tuple[int, str]]:
     lines = (json.loads(line) for line in (tmp_path / "audit").read_text().splitlines())
     return [(line["status"], line["caller"]) for line in lines if line["event"] == "refused"]
 
 
-async def test_a_lease_is_asked_for_waited_for_renewed_and_released(client: httpx2.AsyncClient) -> None:
+async def test_a_lease_is_asked_for_waited_for_renewed_and_released(
+    client: httpx2.AsyncClient, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_api, "LONGEST_WAIT_SECONDS", 600.0)  # what is not woken comes too late
     agent = Agent("h")
     lease = await ask(client)
     assert lease["state"] == "queued"
     assert len(lease["token"]) == 43
     where, key = f"/v1/leases/{lease['id']}", bearer("vision", lease["token"])
-    waiting = asyncio.create_task(client.get(where, params={"wait": "30", "state": "queued"}, headers=key))
+    waiting = asyncio.create_task(client.get(where, params={"wait": "600", "state": "queued"}, headers=key))
+    await waited_for(broker, lease["id"])
     await talk(client, agent)
-    assert (await waiting).json()["state"] == "granted"
+    assert (await asyncio.wait_for(waiting, 60)).json()["state"] == "granted"
     await talk(client, agent, 1)
     seen = (await client.post(f"{where}/renew", headers=key)).json()
     assert (seen["state"], seen["token"]) == ("running", None)
@@ -69,9 +79,10 @@ async def test_a_lease_is_asked_for_waited_for_renewed_and_released(client: http
     (host,) = (await client.get("/v1/hosts", headers=bearer("vision"))).json()
     assert host["gpus"] == [{"model": "A", "memory_mib": 16000, "healthy": True, "free_percent": 0.0}]
     path, body = agent.report()
-    reporting = asyncio.create_task(client.post(f"{path}?wait=30", content=body, headers=bearer("h")))
+    reporting = asyncio.create_task(client.post(f"{path}?wait=600", content=body, headers=bearer("h")))
+    await waited_for(broker, "h")
     assert (await client.delete(where, headers=key)).json()["state"] == "released"
-    agent.heed(await reporting)
+    agent.heed(await asyncio.wait_for(reporting, 60))
     assert agent.holdings.grants == ()
     gone = await client.post(f"{where}/renew", headers=key)
     assert (gone.status_code, gone.json()["error"]) == (410, f"{lease['id']} has ended: released")
@@ -98,7 +109,7 @@ async def test_who_shows_the_wrong_token_or_none_is_refused_and_written_down(
         (bearer("h", mine["token"]), 403),
         (bearer("ops", mine["token"]), 403),
     ]
-    broker.ledger.started_at -= 60  # what is not known now is not there
+    broker.ledger.started_at -= 10_000  # what is not known now is not there
     for headers, code in renewals:
         answer = await client.post(f"{where}/renew", headers=headers)
         assert (answer.status_code, list(answer.json())) == (code, ["error"]), headers
@@ -107,6 +118,7 @@ async def test_who_shows_the_wrong_token_or_none_is_refused_and_written_down(
         (await client.get(where, headers=bearer("speech")), 404),
         (await client.post(path, content=body, headers=bearer("g")), 403),
         (await client.post("/v1/hosts/g/report", content=body, headers=bearer("g")), 403),
+        (await client.post("/v1/hosts/g/report", content=body, headers=bearer("h")), 403),
         (await client.post(path, content=body, headers=bearer("vision")), 403),
         (await client.post("/v1/hosts/h/drain", json={"drained": True}, headers=bearer("vision")), 403),
         (await client.post("/v1/hosts/h/drain", json={"drained": True}, headers=bearer("ops")), 404),
@@ -207,13 +219,14 @@ async def test_quotas_and_tokens_are_read_again_when_the_file_changes(
     assert await quota() == 3
 
 
-async def test_a_drained_host_takes_nothing_and_its_agent_is_told(client: httpx2.AsyncClient) -> None:
+async def test_a_drained_host_takes_nothing_and_its_agent_is_told(client: httpx2.AsyncClient, broker: Broker) -> None:
     agent = Agent("h")
     await talk(client, agent)
     path, body = agent.report()
-    reporting = asyncio.create_task(client.post(f"{path}?wait=30", content=body, headers=bearer("h")))
+    reporting = asyncio.create_task(client.post(f"{path}?wait=600", content=body, headers=bearer("h")))
+    await waited_for(broker, "h")
     drained = await client.post("/v1/hosts/h/drain", json={"drained": True}, headers=bearer("ops"))
     assert drained.status_code == 204
-    agent.heed(await reporting)
+    agent.heed(await asyncio.wait_for(reporting, 60))
     assert agent.holdings.drained
     assert (await ask(client))["reason"].endswith("(drained hosts: 1)")

@@ -16,10 +16,10 @@ from tests.integration.harness import SHOAL
 
 
 @contextmanager
-def broker(folder: Path) -> Iterator[tuple[subprocess.Popen[str], httpx2.Client]]:
+def broker(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], httpx2.Client]]:
     tenants = write_tenants(folder / "tenants.yaml")
     command = [*SHOAL, "gpu", "broker", "--tenants", str(tenants), "--host", "127.0.0.1"]
-    command += ["--port", "0", "--tls-folder", str(folder / "tls")]
+    command += ["--port", str(port), "--tls-folder", str(folder / "tls")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -46,7 +46,9 @@ def test_a_broker_that_was_killed_is_replaced_by_one_that_knows_its_leases(tmp_p
         where, key = f"/v1/leases/{lease['id']}", bearer("vision", lease["token"])
         assert client.get(where, headers=key).json()["state"] == "running"
         process.kill()
+    trusted = (tmp_path / "tls" / "ca.crt").read_bytes()
     with broker(tmp_path) as (process, client):
+        assert (tmp_path / "tls" / "ca.crt").read_bytes() == trusted
         assert client.post(f"{where}/renew", headers=key).status_code == 503, "no agent has spoken"
         assert client.post("/v1/leases", json={"requests": [{}]}, headers=bearer("speech")).json()["state"] == "queued"
         talk(client, agent)
