@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import gpu_broker, gpu_serve
+from shoal.cli import gpu_broker, gpu_run, gpu_serve
 from shoal.cli.terminal import Output, console, refuse
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def register(root: typer.Typer) -> None:
     """Add the group."""
     gpu_broker.register(app)
     gpu_serve.register(app)
+    gpu_run.register(app)
     root.add_typer(app)
 
 

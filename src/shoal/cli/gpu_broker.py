@@ -33,7 +33,9 @@ def broker(
     tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
     plain_http: Annotated[bool, typer.Option("--plain-http", help="No TLS: behind a proxy that has it.")] = False,
     audit_log: Annotated[Path | None, typer.Option(help="A file to which every decision is appended.")] = None,
-    renewal: Annotated[float, typer.Option(min=1, help="Seconds after which a lease that nobody renews expires.")] = 30,
+    renewal: Annotated[
+        float, typer.Option(min=30, help="Seconds after which a lease that nobody renews expires.")
+    ] = 30,
     idle: Annotated[
         float | None, typer.Option(min=1, help="Seconds after which an idle lease gets notice. Default: never.")
     ] = None,
