@@ -128,7 +128,7 @@ TRAINING: list[tuple[str, str, str]] = [
 ]
 
 
-CERTIFICATES = "kubernetes/webhook/test_certificates.py"
+CERTIFICATES = "test_certificates.py"
 SERVERS = "kubernetes/operator/test_servers.py"
 
 # (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
@@ -150,9 +150,9 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("resources/update_rules.py", "manager not in (None, SHOAL_OPERATOR)", "False", "resources/test_update_rules.py"),
     ("resources/update_rules.py", "rules = (*ALWAYS, ", "rules = (", "resources/test_update_rules.py"),
     ("resources/update_rules.py", '{**claim, "size": None}', "claim", "resources/test_update_rules.py"),
-    ("kubernetes/webhook/certificates.py", "now >= each.made + lives.settling", "True", CERTIFICATES),
-    ("kubernetes/webhook/certificates.py", "if each.end > now", "if each.due(now) is False", CERTIFICATES),
-    ("kubernetes/webhook/certificates.py", "all(_general_name(host) in names for host in hosts)", "True", CERTIFICATES),
+    ("certificates.py", "now >= each.made + lives.settling", "True", CERTIFICATES),
+    ("certificates.py", "if each.end > now", "if each.due(now) is False", CERTIFICATES),
+    ("certificates.py", "all(_general_name(host) in names for host in hosts)", "True", CERTIFICATES),
     ("kubernetes/webhook/review.py", "if finding not in kept", "", "kubernetes/webhook/test_review.py"),
     (
         "kubernetes/webhook/review.py",
@@ -253,6 +253,47 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("pool/policies/shadow_price.py", "prices[-1] = 1.0", "pass", "pool/test_policies.py"),
     ("pool/policies/shadow_price.py", "if worth[WHOLE] <= 1 + ROUNDING:", "if True:", "pool/test_policies.py"),
     ("pool/replay.py", "if task.request in refused else", "if refused else", "pool/test_replay.py"),
+    ("pool/brokerage.py", "if now >= expires_at:", "if False:", "pool/test_leases.py"),
+    ("pool/brokerage.py", "if now >= lost_at:", "if False:", "pool/test_leases.py"),
+    ("pool/brokerage.py", "if now >= removed_at:", "if False:", "pool/test_leases.py"),
+    ("pool/brokerage.py", 'lease.reclaim_at, lease.notice = None, ""', "pass", "pool/test_leases.py"),
+    ("pool/brokerage.py", "if now >= silent_at and not host.silent:", "if False:", "pool/test_leases.py"),
+    ("pool/holdings.py", "or answer.number != self._number", "", "pool/test_leases.py"),
+    ("pool/holdings.py", "{grant.lease: _Holding(grant) for grant in self.kept}", "{}", "pool/test_leases.py"),
+    ("pool/holdings.py", "each.ended and each.told", "each.ended", "pool/test_leases.py"),
+    ("pool/holdings.py", "self._held[lease].ended = True", "del self._held[lease]", "pool/test_leases.py"),
+    ("pool/holdings.py", "if self._fits(grant):", "if True:", "pool/test_leases.py"),
+    ("pool/ledger.py", "if report.number <= session.number:", "if False:", "pool/test_leases.py"),
+    ("pool/ledger.py", "session.current or not report.session:", "None and False:", "pool/test_leases.py"),
+    ("pool/ledger.py", "if lease.live and lease.holds[host] is Hold.SENT:", "if False:", "pool/test_leases.py"),
+    (
+        "pool/ledger.py",
+        "if lease.live and lease.holds[host] is Hold.SENT:",
+        "if lease.live:",
+        "pool/test_leases.py",
+    ),
+    ("pool/ledger.py", "if other in self.hosts:", "if False:", "pool/test_leases.py"),
+    ("pool/ledger.py", "known.shares == held.grant.shares", "True", "pool/test_leases.py"),
+    ("pool/ledger.py", "self.silent or self.amiss", "self.silent", "pool/test_leases.py"),
+    (
+        "pool/ledger.py",
+        "            self.stirred |= lease.holds.keys()\n\n    def set_quota",
+        "            self.stirred |= lease.holds.keys()\n            for host in list(lease.holds):\n"
+        "                self._vacate(lease, host)\n\n    def set_quota",
+        "pool/test_leases.py",
+    ),
+    ("pool/ledger.py", "tuple(lease.grant for lease in leases if lease.live)", "()", "pool/test_leases.py"),
+    ("pool/queue.py", "lease.priority + int(", "lease.priority + 0 * int(", "pool/test_queue.py"),
+    ("pool/queue.py", "(ledger.used[tenant].milli, tenants", "(0, tenants", "pool/test_queue.py"),
+    ("pool/queue.py", ">= ledger.terms.patience:", "< 0:", "pool/test_queue.py"),
+    ("pool/queue.py", "and key not in beyond", "", "pool/test_queue.py"),
+    ("pool/queue.py", "and _possible(ledger.empty, lease.requests)", "", "pool/test_queue.py"),
+    (
+        "pool/queue.py",
+        "                ledger.due(lease.asked_at + ledger.terms.patience)",
+        "                pass",
+        "pool/test_queue.py",
+    ),
     ("gpu/trace.py", "if leaves < arrives:", "if False:", "gpu/test_trace.py"),
     ("gpu/trace.py", "if None in cells:", "if False:", "gpu/test_trace.py"),
     ("serving/versions.py", "and (served or not wanted)", "", "serving/test_versions.py"),

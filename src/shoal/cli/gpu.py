@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import gpu_plugin
+from shoal.cli import gpu_broker, gpu_plugin, gpu_run, gpu_serve
 from shoal.cli.terminal import Output, console, refuse
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ class ModeName(StrEnum):
 
 def register(root: typer.Typer) -> None:
     """Add the group."""
+    gpu_broker.register(app)
+    gpu_serve.register(app)
+    gpu_run.register(app)
     gpu_plugin.register(app)
     root.add_typer(app)
 

@@ -1,6 +1,7 @@
 """The pool of GPUs, PURE: what there is, what is asked, and where it goes. No I/O, no clock.
 
 `place(inventory, request, policy)` decides and changes nothing; `inventory.take` and `inventory.release` make it so.
+`decide(ledger, now)` is the broker's heart: it ends leases and grants them. `Holdings` is the agent's.
 """
 
 from shoal.pool.gang import place_gang

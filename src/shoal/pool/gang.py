@@ -29,7 +29,8 @@ def place_gang(
                     found[i] = placement
                 case Unplaceable() as lacking:
                     others = f", with {len(found)} of its {len(requests)} requests placed" if found else ""
-                    return Unplaceable(f"request {i + 1} of the gang{others}: {lacking.reason}")
+                    which = f"request {i + 1} of the gang{others}: " if len(requests) > 1 else ""
+                    return Unplaceable(which + lacking.reason)
     finally:
         for placement in found.values():
             inventory.release(placement)

@@ -21,8 +21,10 @@ def _gpus_lacking(inventory: Inventory, request: Request, together: bool) -> str
     rows = np.arange(len(inventory.hosts))
     what = _gpus(request)
     of_model = of_wanted_model(inventory, rows, request)
+    if not inventory.models:
+        return "the pool has no GPU"
     if not of_model.any():
-        return f"the pool has no GPU of model {_models(request)}; it has {', '.join(inventory.models) or 'none at all'}"
+        return f"the pool has no GPU of model {_models(request)}; it has {', '.join(inventory.models)}"
     suited = of_model & (demand(inventory, rows, request) <= WHOLE)
     if not suited.any():
         largest = inventory.gpu_memory[of_model].max()

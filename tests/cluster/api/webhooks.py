@@ -24,7 +24,8 @@ SECRET = "secrets/shoal-operator-webhook"
 
 QUICK = """
 from datetime import timedelta
-from shoal.kubernetes.webhook import certificates, webhook
+from shoal import certificates
+from shoal.kubernetes.webhook import webhook
 webhook.CHECK_SECONDS, webhook.DRAIN_SECONDS = 0.3, 0.0
 """
 """Looks after its certificates often, and ends at once. What it does is the same."""

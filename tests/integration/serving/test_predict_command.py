@@ -26,8 +26,8 @@ from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, predict_pb2
 from typer.testing import CliRunner
 
+from shoal.certificates import LIVES, renew
 from shoal.cli.main import app, main
-from shoal.kubernetes.webhook.certificates import LIVES, renew
 from shoal.serving.client import protocol
 from tests.integration.harness import SHOAL, Shoal
 from tests.integration.serving import models

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 import structlog
 from cryptography import x509
 
+from shoal import certificates
+from shoal.certificates import Chain, renew, trusts, unpack
 from shoal.kubernetes.operator.api import (
     API,
     AlreadyExistsError,
@@ -25,8 +27,6 @@ from shoal.kubernetes.operator.api import (
     Object,
 )
 from shoal.kubernetes.operator.kinds import Kind
-from shoal.kubernetes.webhook import certificates
-from shoal.kubernetes.webhook.certificates import Chain, renew, trusts, unpack
 from shoal.kubernetes.webhook.names import SECRET
 from shoal.kubernetes.webhook.server import WebhookServer
 from shoal.kubernetes.webhook.views import CONFIGURATIONS, SECRETS, Configuration, Secret

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shoal.kubernetes.webhook.certificates import CLOCKS_APART, Chain, Lives, renew, trusts, unpack
+from shoal.certificates import CLOCKS_APART, Chain, Lives, renew, trusts, unpack
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -1,4 +1,5 @@
-"""The webhook's certificates, and when they are renewed. Pure: what is kept comes in, what is to be kept goes out.
+"""Certificates of our own, for the webhook and for the broker of GPUs, and when they are renewed. Pure: what is kept
+comes in, what is to be kept goes out.
 
 The API server trusts every authority in a bundle, and that bundle reaches it some time after it was written. So a new
 authority stands in the bundle for a while before anything is signed by it, and an old one stays until it expires,
@@ -146,7 +147,7 @@ def _signed(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
 def _authority(now: datetime, lives: Lives) -> Pair:
     key = generate_private_key(SECP256R1())
     # A name of its own: OpenSSL and Go look issuers up by name, and two of one name would be one too many.
-    name = _name(f"shoal webhook authority {x509.random_serial_number():x}")
+    name = _name(f"shoal authority {x509.random_serial_number():x}")
     builder = _builder(name, name, key, now, now + lives.authority)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_usage(signs=True), critical=True)
@@ -156,7 +157,7 @@ def _authority(now: datetime, lives: Lives) -> Pair:
 def _serving(signer: Pair, hosts: Iterable[str], now: datetime, lives: Lives) -> Pair:
     key = generate_private_key(SECP256R1())
     end = min(now + lives.serving, signer.end)
-    builder = _builder(_name("shoal webhook"), signer.certificate.subject, key, now, end)
+    builder = _builder(_name("shoal"), signer.certificate.subject, key, now, end)
     names = x509.SubjectAlternativeName([_general_name(host) for host in hosts])
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(_usage(signs=False), critical=True)

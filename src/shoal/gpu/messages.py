@@ -1,0 +1,127 @@
+"""What clients of the broker send and get, as JSON. Agents send and get `shoal.pool.report`, as it stands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from shoal.pool.lease import Lease, LeaseState
+from shoal.pool.ledger import KnownHost
+from shoal.pool.request import WHOLE, Locality, Request
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Wanted(_Body):
+    """One request: GPUs of one model, whole, or by percent or memory of each."""
+
+    gpus: Annotated[int, Field(ge=1, le=1024)] = 1
+    percent: Annotated[float, Field(ge=0.1, le=100)] | None = None
+    memory_mib: Annotated[int, Field(ge=1, le=1 << 24)] | None = None
+    models: Annotated[list[Annotated[str, Field(min_length=1, max_length=64)]], Field(max_length=64)] = []
+    same_host: bool = False
+
+    @model_validator(mode="after")
+    def _one_fraction(self) -> Wanted:
+        if self.percent is not None and self.memory_mib is not None:
+            raise ValueError("a fraction is asked for by percent or by memory_mib, not by both")
+        return self
+
+    @property
+    def request(self) -> Request:
+        return Request(
+            gpus=self.gpus,
+            milli=WHOLE if self.percent is None else round(self.percent * WHOLE / 100),
+            gpu_memory_mib=self.memory_mib or 0,
+            models=frozenset(self.models),
+            locality=Locality.DEMAND if self.same_host else Locality.WISH,
+        )
+
+
+class AskBody(_Body):
+    """A gang: all are granted together, or none."""
+
+    requests: Annotated[list[Wanted], Field(min_length=1, max_length=256)]
+    priority: Annotated[int, Field(ge=-100, le=100)] = 0
+
+
+class DrainBody(_Body):
+    drained: bool
+
+
+class ShareBody(_Body):
+    host: str
+    gpu: int
+    percent: float
+    address: str = ""
+    """Where the lease's server answers; empty until it does."""
+
+
+class LeaseBody(_Body):
+    id: str
+    tenant: str
+    state: LeaseState
+    reason: str
+    notice: str
+    priority: int
+    shares: list[ShareBody]
+    waited_seconds: float
+    token: str | None = None
+    """Shown once, to who asked."""
+
+    @classmethod
+    def of(cls, lease: Lease, now: float, token: str | None = None) -> LeaseBody:
+        shares = [
+            ShareBody(host=each.host, gpu=each.gpu, percent=each.milli / 10, address=lease.addresses.get(each.host, ""))
+            for each in lease.shares
+        ]
+        return cls(
+            id=lease.id,
+            tenant=lease.tenant,
+            state=lease.state,
+            reason=lease.reason,
+            notice=lease.notice,
+            priority=lease.priority,
+            shares=shares,
+            waited_seconds=round(now - lease.asked_at, 3) if lease.state is LeaseState.QUEUED else 0.0,
+            token=token,
+        )
+
+
+class GPUBody(_Body):
+    model: str
+    memory_mib: int
+    healthy: bool
+    free_percent: float
+
+
+class HostBody(_Body):
+    name: str
+    gpus: list[GPUBody]
+    drained: bool
+    silent: bool
+    heard_seconds_ago: float
+
+    @classmethod
+    def of(cls, name: str, host: KnownHost, free: list[int], now: float) -> HostBody:
+        gpus = [
+            GPUBody(model=gpu.model, memory_mib=gpu.memory_mib, healthy=gpu.healthy, free_percent=milli / 10)
+            for gpu, milli in zip(host.gpus, free, strict=True)
+        ]
+        ago = round(now - host.heard_at, 3)
+        return cls(name=name, gpus=gpus, drained=host.drained, silent=host.silent, heard_seconds_ago=ago)
+
+
+class QuotaBody(_Body):
+    tenant: str
+    gpus: float | None
+    gpu_memory_mib: int | None
+    used_gpus: float
+    used_gpu_memory_mib: int
+
+
+class ErrorBody(_Body):
+    error: str

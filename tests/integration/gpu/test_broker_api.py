@@ -1,0 +1,232 @@
+"""The broker's API on loopback, in this process: who may do what, and what is told."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from shoal.gpu import broker_api, broker_server
+from shoal.gpu.audit import Audit
+from shoal.gpu.broker import Broker
+from shoal.gpu.broker_server import BrokerServer
+from shoal.pool.ledger import Terms
+from tests.integration.gpu.brokers import Agent, bearer, write_tenants
+
+ONE = {"requests": [{}]}
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Broker:
+    return Broker(write_tenants(tmp_path / "tenants.yaml", gpus=2), Terms(silence=1200), Audit(tmp_path / "audit"))
+
+
+@pytest.fixture
+async def client(broker: Broker) -> AsyncIterator[httpx2.AsyncClient]:
+    server = BrokerServer(broker, "0", "127.0.0.1", 0, None)
+    task = asyncio.create_task(server.run())
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", timeout=60) as made:
+        yield made
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def talk(client: httpx2.AsyncClient, agent: Agent, times: int = 2) -> None:
+    for _ in range(times):
+        path, body = agent.report()
+        agent.heed(await client.post(path, content=body, headers=bearer(agent.name)))
+
+
+async def ask(client: httpx2.AsyncClient, tenant: str = "vision", **body: object) -> dict[str, str]:
+    response = await client.post("/v1/leases", json={**ONE, **body}, headers=bearer(tenant))
+    assert response.status_code == 201, response.text
+    return dict(response.json())
+
+
+async def waited_for(broker: Broker, key: str) -> None:
+    """Until a long poll on this lease or host has come in."""
+    while key not in broker._waiting:
+        await asyncio.sleep(0.01)
+
+
+def refused(tmp_path: Path) -> list[tuple[int, str]]:
+    lines = (json.loads(line) for line in (tmp_path / "audit").read_text().splitlines())
+    return [(line["status"], line["caller"]) for line in lines if line["event"] == "refused"]
+
+
+async def test_a_lease_is_asked_for_waited_for_renewed_and_released(
+    client: httpx2.AsyncClient, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_api, "LONGEST_WAIT_SECONDS", 600.0)  # what is not woken comes too late
+    agent = Agent("h")
+    lease = await ask(client)
+    assert lease["state"] == "queued"
+    assert len(lease["token"]) == 43
+    where, key = f"/v1/leases/{lease['id']}", bearer("vision", lease["token"])
+    waiting = asyncio.create_task(client.get(where, params={"wait": "600", "state": "queued"}, headers=key))
+    await waited_for(broker, lease["id"])
+    await talk(client, agent)
+    assert (await asyncio.wait_for(waiting, 60)).json()["state"] == "granted"
+    await talk(client, agent, 1)
+    seen = (await client.post(f"{where}/renew", headers=key)).json()
+    assert (seen["state"], seen["token"]) == ("running", None)
+    assert seen["shares"] == [{"host": "h", "gpu": 0, "percent": 100.0, "address": "h:1"}]
+    (host,) = (await client.get("/v1/hosts", headers=bearer("vision"))).json()
+    assert host["gpus"] == [{"model": "A", "memory_mib": 16000, "healthy": True, "free_percent": 0.0}]
+    path, body = agent.report()
+    reporting = asyncio.create_task(client.post(f"{path}?wait=600", content=body, headers=bearer("h")))
+    await waited_for(broker, "h")
+    assert (await client.delete(where, headers=key)).json()["state"] == "released"
+    agent.heed(await asyncio.wait_for(reporting, 60))
+    assert agent.holdings.grants == ()
+    gone = await client.post(f"{where}/renew", headers=key)
+    assert (gone.status_code, gone.json()["error"]) == (410, f"{lease['id']} has ended: released")
+    assert 'shoal_gpu_leases{state="running"} 0.0' in (await client.get("/metrics")).text
+
+
+async def test_who_shows_the_wrong_token_or_none_is_refused_and_written_down(
+    client: httpx2.AsyncClient, tmp_path: Path, broker: Broker
+) -> None:
+    agent = Agent("h")
+    mine, other = await ask(client), await ask(client)
+    theirs = await ask(client, "speech")
+    where = f"/v1/leases/{mine['id']}"
+    path, body = agent.report()
+    renewals = [
+        ({}, 401),
+        ({"Authorization": "Bearer nobody"}, 401),
+        ({"Authorization": "Basic dmlzaW9u"}, 401),
+        (bearer("speech", mine["token"]), 404),
+        (bearer("vision"), 403),
+        (bearer("vision", other["token"]), 403),
+        (bearer("vision", theirs["token"]), 403),
+        (bearer("vision", mine["token"][:-1]), 403),
+        (bearer("h", mine["token"]), 403),
+        (bearer("ops", mine["token"]), 403),
+    ]
+    broker.ledger.started_at -= 10_000  # what is not known now is not there
+    for headers, code in renewals:
+        answer = await client.post(f"{where}/renew", headers=headers)
+        assert (answer.status_code, list(answer.json())) == (code, ["error"]), headers
+    others = [
+        (await client.delete(where, headers=bearer("speech")), 404),
+        (await client.get(where, headers=bearer("speech")), 404),
+        (await client.post(path, content=body, headers=bearer("g")), 403),
+        (await client.post("/v1/hosts/g/report", content=body, headers=bearer("g")), 403),
+        (await client.post("/v1/hosts/g/report", content=body, headers=bearer("h")), 403),
+        (await client.post(path, content=body, headers=bearer("vision")), 403),
+        (await client.post("/v1/hosts/h/drain", json={"drained": True}, headers=bearer("vision")), 403),
+        (await client.post("/v1/hosts/h/drain", json={"drained": True}, headers=bearer("ops")), 404),
+    ]
+    assert [answer.status_code for answer, _ in others] == [code for _, code in others]
+    assert not broker.ledger.hosts
+    assert [code for code, _ in refused(tmp_path)] == [code for _, code in renewals] + [code for _, code in others]
+    assert refused(tmp_path)[3] == (404, "tenant speech")
+    told = (tmp_path / "audit").read_text()
+    assert not any(lease["token"] in told for lease in (mine, other, theirs))
+    seen = (await client.get("/v1/leases", headers=bearer("speech"))).json()
+    assert [lease["id"] for lease in seen] == [theirs["id"]]
+
+
+async def test_what_cannot_be_read_or_granted_says_where_and_why(client: httpx2.AsyncClient) -> None:
+    bodies = [
+        (b"{", 422, "body: Invalid JSON"),
+        (b'{"requests": []}', 422, "requests: List should have at least 1 item"),
+        (b'{"requests": [{"gpu": 1}]}', 422, "requests.0.gpu: Extra inputs are not permitted"),
+        (b'{"requests": [{"percent": 50, "memory_mib": 1}]}', 422, "by percent or by memory_mib, not by both"),
+        (b'{"requests": [{"gpus": 3}]}', 403, "tenant vision asks for 3 GPUs, and its quota is 2"),
+        (b'{"requests": [{}], "priority": 1}', 403, "tenant vision asks with priority 1, and may with 0 at most"),
+        (b" " * (broker_api.BODY_BYTES + 1), 413, "a body has 1048576 bytes at most"),
+    ]
+    for body, code, message in bodies:
+        answer = await client.post("/v1/leases", content=body, headers=bearer("vision"))
+        assert answer.status_code == code, answer.text
+        assert message in answer.json()["error"]
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b" " * (1 << 16)
+
+    answer = await client.post("/v1/leases", content=chunks(), headers=bearer("vision"))
+    assert answer.status_code == 413, "nobody said how large it is"
+    assert (await client.get("/v1/nothing")).json() == {"error": "there is no /v1/nothing; see /openapi.json"}
+    wrong = await client.get("/v1/leases/x", params={"wait": "soon"}, headers=bearer("vision"))
+    assert wrong.status_code == 503, "while agents may have yet to tell of it"
+
+
+async def test_who_dawdles_is_cut_off_and_disturbs_nobody(
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_server, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(broker_api, "BODY_SECONDS", 0.2)
+    port = client.base_url.port
+    assert port is not None
+    whole = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    for before, sent in ((b"", b""), (b"", whole[:-2]), (whole, whole[:-2])):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if before:
+            writer.write(before)
+            await reader.readuntil(b"ok\n")
+        writer.write(sent)
+        with contextlib.suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), 30) == b""
+        writer.close()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    token = bearer("vision")["Authorization"]
+    head = f"POST /v1/leases HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nContent-Length: 100\r\n\r\n{{"
+    writer.write(head.encode())
+    assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.1 408")
+    writer.close()
+    assert (await client.get("/healthz")).text == "ok\n"
+
+
+async def test_the_description_names_every_endpoint_and_its_bodies(client: httpx2.AsyncClient) -> None:
+    described = (await client.get("/openapi.json")).json()
+    assert described["paths"].keys() == {
+        "/v1/leases",
+        "/v1/leases/{id}",
+        "/v1/leases/{id}/renew",
+        "/v1/hosts",
+        "/v1/hosts/{host}/report",
+        "/v1/hosts/{host}/drain",
+        "/v1/quotas",
+    }
+    body = described["paths"]["/v1/leases"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body == {"$ref": "#/components/schemas/AskBody"}
+    assert {"AskBody", "Wanted", "LeaseBody", "Report", "Answer", "ErrorBody"} <= described["components"][
+        "schemas"
+    ].keys()
+
+
+async def test_quotas_and_tokens_are_read_again_when_the_file_changes(
+    client: httpx2.AsyncClient, broker: Broker, tmp_path: Path
+) -> None:
+    async def quota() -> object:
+        (told,) = (await client.get("/v1/quotas", headers=bearer("vision"))).json()
+        return told["gpus"]
+
+    assert await quota() == 2
+    (tmp_path / "tenants.yaml").write_text("tenants: {vision: {tokens: [x]}}")
+    broker._read_tenants()
+    assert await quota() == 2
+    write_tenants(tmp_path / "tenants.yaml", gpus=3, gpuMemory="1Gi")
+    broker._read_tenants()
+    assert await quota() == 3
+
+
+async def test_a_drained_host_takes_nothing_and_its_agent_is_told(client: httpx2.AsyncClient, broker: Broker) -> None:
+    agent = Agent("h")
+    await talk(client, agent)
+    path, body = agent.report()
+    reporting = asyncio.create_task(client.post(f"{path}?wait=600", content=body, headers=bearer("h")))
+    await waited_for(broker, "h")
+    drained = await client.post("/v1/hosts/h/drain", json={"drained": True}, headers=bearer("ops"))
+    assert drained.status_code == 204
+    agent.heed(await asyncio.wait_for(reporting, 60))
+    assert agent.holdings.drained
+    assert (await ask(client))["reason"].endswith("(drained hosts: 1)")
