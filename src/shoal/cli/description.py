@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal.cli.display import describe_progress, format_seconds, job_table
+from shoal.cli.table import table
 from shoal.resources import Condition, FirstFailure
 from shoal.resources.model_server import ServerCondition
 from shoal.runs import Description, Event, Place
@@ -59,30 +60,18 @@ def _facts(name: str, place: Place, description: Description) -> list[tuple[str,
 
 def conditions_table(conditions: Sequence[Condition | ServerCondition]) -> RenderableType:
     """Of a job or of a model server."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in ("CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"):
-        table.add_column(column)
+    rows = []
     for each in conditions:
         since = "" if each.last_transition_time is None else format_seconds(time.time() - each.last_transition_time)
-        # As text: what a program is called, or says, may look like markup.
-        table.add_row(str(each.type), each.status, since, each.reason, Text(each.message))
-    return table
+        rows.append((str(each.type), each.status, since, each.reason, each.message))
+    return table(("CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"), rows, wrap=("MESSAGE",))
 
 
 def events_table(events: Sequence[Event]) -> RenderableType:
     """The oldest first."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in ("EVENT", "AGO", "REASON", "MESSAGE"):
-        table.add_column(column)
-    for each in events:
-        table.add_row(each.type, format_seconds(time.time() - each.time), each.reason, Text(each.message))
-    return table
+    now = time.time()
+    rows = ((each.type, format_seconds(now - each.time), each.reason, each.message) for each in events)
+    return table(("EVENT", "AGO", "REASON", "MESSAGE"), rows, wrap=("MESSAGE",))
 
 
 def _failure(first: FirstFailure) -> RenderableType:

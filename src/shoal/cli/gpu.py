@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shoal.cli import gpu_broker, gpu_plugin, gpu_run, gpu_serve
+from shoal.cli.table import table
 from shoal.cli.terminal import Output, console, refuse
 
 if TYPE_CHECKING:
@@ -208,11 +209,4 @@ def _case(case: Case) -> dict[str, str]:
 
 
 def _table(columns: list[str], rows: list[list[str]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i < 3 else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
+    console().print(table(columns, rows, right=columns[3:]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli.table import table
 from shoal.cli.terminal import Exit, Output, complain, console, refuse, say
 
 if TYPE_CHECKING:
@@ -93,26 +94,16 @@ def list_(
         for host in hosts
         for number, gpu in enumerate(host["gpus"])
     ]
-    _table(["HOST", "GPU", "MODEL", "MEMORY", "FREE", "STATE"], rows)
+    console().print(table(["HOST", "GPU", "MODEL", "MEMORY", "FREE", "STATE"], rows, right=("GPU", "MEMORY", "FREE")))
     if leases:
         print()
-        _table(["LEASE", "TENANT", "STATE", "GPUS", "REASON"], [_row(lease) for lease in leases])
+        heading = ["LEASE", "TENANT", "STATE", "GPUS", "REASON"]
+        console().print(table(heading, map(_row, leases), wrap=("GPUS", "REASON")))
 
 
 def _row(lease: dict[str, Any]) -> list[str]:
     shares = ", ".join(f"{share['host']}/{share['gpu']} {share['percent']:g} %" for share in lease["shares"])
     return [lease["id"], lease["tenant"], lease["state"], shares, lease["notice"] or lease["reason"]]
-
-
-def _table(columns: list[str], rows: list[list[str]]) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column)
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
 
 
 def _seconds(duration: str) -> float:

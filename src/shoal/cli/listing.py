@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal.cli.display import STYLES, describe_progress, elapsed, format_seconds
+from shoal.cli.table import table
 from shoal.runs import INTERRUPTED, Listed, ListedServer
 
 if TYPE_CHECKING:
@@ -17,17 +18,14 @@ COLUMNS = ("NAME", "KIND", "PHASE", "REPLICAS", "PROGRESS", "RETRIES", "TIME")
 
 def listing(runs: Sequence[Listed], servers: Sequence[ListedServer]) -> RenderableType:
     """Says of what kind each is only where there are both."""
-    from rich.table import Table
     from rich.text import Text
 
     columns = [column for column in COLUMNS if column != "KIND" or (runs and servers)]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(column, no_wrap=column != "PROGRESS")  # on a narrow terminal, progress alone gives way
+    rows = []
     for row in (*map(_run, runs), *map(_server, servers)):
         cells = dict(zip(COLUMNS, row, strict=True))
-        table.add_row(*(Text(cells[each], STYLES.get(cells[each], "") if each == "PHASE" else "") for each in columns))
-    return table
+        rows.append([Text(cells[each], STYLES.get(cells[each], "") if each == "PHASE" else "") for each in columns])
+    return table(columns, rows, wrap=("PROGRESS",))
 
 
 def _run(listed: Listed) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +21,7 @@ from shoal.cli.model_server import (
     asked,
     connection,
 )
+from shoal.cli.table import table
 from shoal.cli.terminal import Output, console, refuse, say
 
 if TYPE_CHECKING:
@@ -119,13 +120,8 @@ def _as_data(tensors: Mapping[str, TensorSpec]) -> dict[str, Any]:
     return {name: {"type": spec.type, "shape": spec.shape} for name, spec in tensors.items()}
 
 
-def _print_table(heading: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    from rich.table import Table
+def _print_table(heading: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in heading:
-        table.add_column(column, no_wrap=column != "ERROR")
-    for row in rows:
-        table.add_row(*(Text(cell, _STYLES.get(cell, "")) for cell in row))
-    console().print(table)
+    styled = ([Text(cell, _STYLES.get(cell, "")) for cell in row] for row in rows)
+    console().print(table(heading, styled, wrap=("ERROR",)))

@@ -22,6 +22,7 @@ from shoal.cli.model_server import (
     asked,
     connection,
 )
+from shoal.cli.table import table
 from shoal.cli.terminal import console, refuse, say
 
 if TYPE_CHECKING:
@@ -146,15 +147,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 
 
 def _print_table(answer: Prediction) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from shoal.serving.client import rendering
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     heading, *lines = rendering.to_lines(answer.outputs)
-    for column in heading:
-        table.add_column(Text(column), no_wrap=True)
-    for line in lines:
-        table.add_row(*map(Text, line))
-    console().print(table)
+    console().print(table(heading, lines))
