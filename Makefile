@@ -30,10 +30,10 @@ demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a paramete
 	$(BIN)/shoal run examples/mnist/parameter-server-small.yaml --replace
 
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
-	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch tests/integration/gpu
+	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
-test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault, the model server
-	$(PYTEST) tests/integration/tensorflow tests/integration/serving
+test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault, the model server, the pool
+	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu
 
 test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
 	$(PYTEST) tests/cluster/api
