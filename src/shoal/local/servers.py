@@ -13,9 +13,11 @@ import json
 import os
 import signal
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +37,9 @@ from shoal.runs import (
 
 END_SECONDS = 60.0
 """How long a server may take to answer the requests under way and to leave."""
+
+READY_SECONDS = 1.0
+"""How long it may take to say whether it is ready."""
 
 LOOK_SECONDS = 0.05
 TAKING_TRIES = 20
@@ -67,10 +72,11 @@ class LocalServer:
 
     def look(self) -> ServerLook:
         ports = self.server.spec.service_ports
+        ready = _is_ready(f"http://{HOST}:{ports.rest}/readyz")
         status = ServerStatus(
-            phase=ServerPhase.READY,
+            phase=ServerPhase.READY if ready else ServerPhase.PENDING,
             replicas=1,
-            ready_replicas=1,
+            ready_replicas=int(ready),
             updated_replicas=1,
             url=f"http://{HOST}:{ports.rest}",
             grpc=f"{HOST}:{ports.grpc}",
@@ -145,6 +151,14 @@ def _holder(path: Path) -> LocalServer | None:
     except (FileNotFoundError, ValueError):  # it is being written
         return None
     return LocalServer(parse_server(told["manifest"], source=str(path)), told["pid"], told["began_at"])
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=READY_SECONDS) as answer:
+            return bool(answer.status == 200)
+    except (OSError, HTTPException):
+        return False
 
 
 @contextmanager

@@ -144,10 +144,12 @@ def test_a_model_server_is_served_here(shoal: Shoal, manifest: Path, tmp_path: P
     process = shoal.begin("run", str(server))
     assert process.stdout is not None
     next(line for line in process.stdout if "half version 1: available" in line)
+    assert shoal("wait", "modelserver/half").stderr == "half ready\n"
     assert answers(f"http://127.0.0.1:{rest}/v1/models/half/labels/stable")
     (told,) = (each for each in json.loads(shoal("ps", "--output", "json").stdout) if each["kind"] == "ModelServer")
-    assert (told["name"], told["process"], told["status"]["url"]) == (
+    assert (told["name"], told["phase"], told["process"], told["status"]["url"]) == (
         "half",
+        "Ready",
         str(process.pid),
         f"http://127.0.0.1:{rest}",
     )
