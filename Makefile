@@ -61,6 +61,7 @@ mutants: $(SETUP) ## Break one rule at a time, and see a test fail
 bench: $(SETUP) ## Measure, and write the tables in benchmarks/
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/pool.py
 
 bench-operator: $(SETUP) ## The same for the operator and for Kubernetes clients, on test clusters (half an hour)
 	$(BIN)/python -m benchmarks.operator_scale
