@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.gpu_options import GPUModelLabel
+from shoal.cli.gpu_options import GPUModelLabel, mebibytes
 from shoal.cli.operator import Level
 from shoal.cli.place import need_kubernetes
 from shoal.cli.terminal import Exit, complain, refuse
-from shoal.kubernetes.gpu_names import GPU_NAMES
+from shoal.gpu.plugin.devices import PassBy
+from shoal.gpu.plugin.pooled import CLIENT_FOLDER
+from shoal.kubernetes.gpu_names import GPU_NAMES, KUBELET_PLUGINS
 
 if TYPE_CHECKING:
     from shoal.gpu.plugin.devices import Device, Source
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
 POOL_RESOURCE = "shoal.dev/gpu"
 _RESOURCE = re.compile(r"(?=.{1,253}/)[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _SOCKET = re.compile(r"[\w-][\w.-]*", re.ASCII)
-
-
-class PassBy(StrEnum):
-    """As `shoal.gpu.plugin.nvidia` has them, which is not imported for their names."""
-
-    ENV = "env"
-    NODES = "nodes"
-    CDI = "cdi"
 
 
 def register(gpu: typer.Typer) -> None:
@@ -58,9 +51,7 @@ def plugin(
             show_default="all",
         ),
     ] = "",
-    kubelet_folder: Annotated[Path, typer.Option(help="Where the kubelet looks for plugins.")] = Path(
-        "/var/lib/kubelet/device-plugins"
-    ),
+    kubelet_folder: Annotated[Path, typer.Option(help="Where the kubelet looks for plugins.")] = Path(KUBELET_PLUGINS),
     pass_by: Annotated[
         list[PassBy] | None,
         typer.Option(
@@ -80,7 +71,7 @@ def plugin(
         typer.Option(help="With --pool-shares: the node's folder with Shoal's client library.", show_default=False),
     ] = None,
     client_path: Annotated[Path, typer.Option(help="Where a container finds it; its LD_LIBRARY_PATH.")] = Path(
-        "/opt/shoal/client"
+        CLIENT_FOLDER
     ),
     broker: Annotated[
         str, typer.Option(envvar="SHOAL_BROKER", help="With --pool-shares: where a container finds the broker.")
@@ -141,7 +132,6 @@ def plugin(
     try:
         from shoal.gpu.plugin.devices import Chosen, SourceError
         from shoal.gpu.plugin.nvidia import Nvidia
-        from shoal.gpu.plugin.nvidia import PassBy as By
         from shoal.gpu.plugin.pooled import Pooled
         from shoal.gpu.plugin.run import PluginError, Settings, run_plugin
         from shoal.gpu.plugin.software import Software
@@ -156,9 +146,9 @@ def plugin(
         if pool_shares:
             source = Pooled(pool_shares, str(client_library or ""), broker, str(client_path))
         elif software_gpus:
-            source = Software(software_gpus, _mebibytes(gpu_memory), gpu_model)
+            source = Software(software_gpus, mebibytes("--gpu-memory", gpu_memory), gpu_model)
         else:
-            source = Nvidia([By(each.value) for each in pass_by or [PassBy.ENV]])
+            source = Nvidia(pass_by or [PassBy.ENV])
         # A share has no model before the broker has chosen a GPU for it.
         chosen = Chosen(source, None if pool_shares else pattern, unhealthy_file)
         labeller = [_labeller(chosen, node, kubeconfig, gpu_model_label)] if label_node else []
@@ -193,15 +183,3 @@ def _labeller(source: Source, node: str, kubeconfig: str | None, model_label: st
             await client.close()
 
     return label
-
-
-def _mebibytes(text: str) -> int:
-    from shoal.resources.quantity import parse_quantity
-
-    try:
-        mebibytes = int(parse_quantity(text) / 2**20)
-    except ValueError as fault:
-        refuse(f"--gpu-memory {fault}")
-    if mebibytes < 1:
-        refuse(f"--gpu-memory {text}: less than a mebibyte", "as in 16Gi")
-    return mebibytes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli.gpu_options import mebibytes, secret, trust
 from shoal.cli.table import table
 from shoal.cli.terminal import Exit, Output, complain, console, refuse, say
 
@@ -48,7 +49,7 @@ def run(
     if memory is not None and percent is not None:
         refuse("--memory and --percent ask for the same in two ways", "leave one of them out")
     if memory is not None:
-        wanted["memory_mib"] = _mib(memory)
+        wanted["memory_mib"] = mebibytes("--memory", memory)
     if percent is not None:
         wanted["percent"] = percent
     if model is not None:
@@ -113,21 +114,9 @@ def _seconds(duration: str) -> float:
     return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 
-def _mib(memory: str) -> int:
-    from shoal.resources.quantity import parse_quantity
-
-    try:
-        mib = int(parse_quantity(memory)) >> 20
-    except ValueError as fault:
-        refuse(f"--memory: {fault}")
-    if mib < 1:
-        refuse(f"--memory {memory}: that is less than a MiB", "4Gi is four GiB")
-    return mib
-
-
 def _client(broker: str, token_file: Path, ca: Path | None) -> BrokerClient:
     try:
         from shoal.gpu.client import BrokerClient
     except ModuleNotFoundError as missing:
         refuse(f"this needs {missing.name}, which is not installed", 'pip install "shoal[gpu]"')
-    return BrokerClient(broker, token_file.read_text(encoding="utf-8").strip(), ca)
+    return BrokerClient(broker, secret(token_file), trust(ca))

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.gpu_options import mebibytes, secret, trust
 from shoal.cli.terminal import Exit, refuse, say
 
 
@@ -34,41 +35,27 @@ def serve(
     try:
         import asyncio
         import logging
-        import ssl
 
         import httpx2
 
         from shoal.gpu.agent import Agent, Kept, StateError
         from shoal.pool.inventory import GPU
-        from shoal.resources.quantity import parse_quantity
     except ModuleNotFoundError as missing:
         refuse(f"this needs {missing.name}, which is not installed", 'pip install "shoal[gpu]"')
-    try:
-        memory = int(parse_quantity(gpu_memory)) >> 20
-    except ValueError as fault:
-        refuse(f"--gpu-memory: {fault}")
-    if memory < 1:
-        refuse(f"--gpu-memory {gpu_memory}: a GPU has a MiB at least", "16Gi is usual")
-    token = token_file.read_text(encoding="utf-8").strip()
-    if not token:
-        refuse(f"--token-file {token_file}: it is empty", "`shoal gpu token` makes a token")
-    try:
-        trusted = ssl.create_default_context(cafile=str(ca) if ca else None)
-    except ssl.SSLError:
-        refuse(f"--ca {ca}: this is no certificate in PEM", "the broker's --tls-folder has one, ca.crt")
+    gpus = (GPU(gpu_model, mebibytes("--gpu-memory", gpu_memory)),) * software_gpus
+    headers = {"Authorization": f"Bearer {secret(token_file)}"}
+    trusted, host = trust(ca), name or socket.gethostname()
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
 
     async def run() -> None:
-        headers = {"Authorization": f"Bearer {token}"}
         async with httpx2.AsyncClient(base_url=broker, headers=headers, verify=trusted) as client:
-            gpus = (GPU(gpu_model, memory),) * software_gpus
-            agent = Agent(name or socket.gethostname(), address, gpus, Kept(state), client)
+            agent = Agent(host, address, gpus, Kept(state), client)
             running = asyncio.create_task(agent.run())
             for signal_ in (signal.SIGTERM, signal.SIGINT):
                 asyncio.get_running_loop().add_signal_handler(signal_, running.cancel)
-            say(f"agent of {name or socket.gethostname()}, {software_gpus} x {gpu_model}")
-            await asyncio.gather(running, return_exceptions=False)
+            say(f"agent of {host}, {software_gpus} x {gpu_model}")
+            await running
 
     try:
         asyncio.run(run())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -29,13 +28,9 @@ class Unreachable(BrokerError):
 
 
 class BrokerClient:
-    """Asks the broker at `url` with a tenant's token. `ca`: the authority to trust, where it is the broker's own."""
+    """Asks the broker at `url` with a tenant's token."""
 
-    def __init__(self, url: str, token: str, ca: Path | None) -> None:
-        try:
-            trusted = ssl.create_default_context(cafile=str(ca) if ca else None)
-        except ssl.SSLError as fault:
-            raise BrokerError(0, f"{ca}: this is no certificate in PEM", "the broker's --tls-folder has one") from fault
+    def __init__(self, url: str, token: str, trusted: ssl.SSLContext) -> None:
         headers = {"Authorization": f"Bearer {token}"}
         self._url = url
         self._http = httpx2.Client(base_url=url, headers=headers, verify=trusted, timeout=ANSWER_SECONDS)

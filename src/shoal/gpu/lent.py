@@ -52,7 +52,8 @@ def run(
         lease = client.ask(requests, priority)
         told = ""
         while lease["state"] != "running":
-            lease, told = _next(client, lease, until, lambda: client.ask(requests, priority)), _tell(lease, told, tell)
+            told = _tell(lease, told, tell)
+            lease = _next(client, lease, until, lambda: client.ask(requests, priority))
         return _with(client, lease, command, tell)
     except _Terminated:
         return 128 + signal.SIGTERM

@@ -1,8 +1,14 @@
-"""What a cluster calls its GPUs."""
+"""What a cluster calls its GPUs, and where its nodes look for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+LABEL_PREFIX = "shoal.dev/gpu-"
+"""Of the labels by which nodes tell of their GPUs."""
+
+KUBELET_PLUGINS = "/var/lib/kubelet/device-plugins"
+"""A node's folder, where its kubelet looks for device plugins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +16,7 @@ class GPUNames:
     """The device plugin's resource, and the node label that names the model of a node's GPUs."""
 
     resource: str = "nvidia.com/gpu"
-    model_label: str = "shoal.dev/gpu-model"
+    model_label: str = f"{LABEL_PREFIX}model"
 
 
 GPU_NAMES = GPUNames()

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 
 import structlog
 
-from shoal.kubernetes.gpu_names import GPU_NAMES
+from shoal.kubernetes.gpu_names import GPU_NAMES, LABEL_PREFIX
 from shoal.kubernetes.operator.api import API, APIError, UnreachableError
 from shoal.kubernetes.operator.kinds import Kind
 from shoal.kubernetes.operator.views import Owned
-from shoal.resources.gpu_model import LONGEST
+from shoal.resources.gpu_model import label_value
 
 log = structlog.get_logger()
 
 NODES = Kind("v1", "Node", "nodes", Owned, namespaced=False)
-PREFIX = "shoal.dev/gpu-"
-MEMORY, COUNT, DRIVER = f"{PREFIX}memory", f"{PREFIX}count", f"{PREFIX}driver"
+MEMORY, COUNT, DRIVER = f"{LABEL_PREFIX}memory", f"{LABEL_PREFIX}count", f"{LABEL_PREFIX}driver"
 
 
 def gpu_labels(
@@ -32,12 +30,6 @@ def gpu_labels(
         COUNT: str(count),
         DRIVER: label_value(driver) or None,
     }
-
-
-def label_value(text: str) -> str:
-    """The nearest text that Kubernetes takes for a label's value."""
-    dashed = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:LONGEST]
-    return re.sub(r"^[^A-Za-z0-9]+|[^A-Za-z0-9]+$", "", dashed)
 
 
 async def keep_labelled(

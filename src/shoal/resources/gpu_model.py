@@ -18,4 +18,10 @@ def gpu_model(product: str) -> str:
     Kubernetes label; empty where no letter and no digit is in the name."""
     words = [word for word in re.split(r"[^A-Za-z0-9._]+", product) if word]
     kept = [word for word in words if not _LINE.fullmatch(word) and not _BUILD.fullmatch(word)]
-    return re.sub(r"^[^A-Za-z0-9]+|[^A-Za-z0-9]+$", "", "-".join(kept or words)[:LONGEST])
+    return label_value("-".join(kept or words))
+
+
+def label_value(text: str) -> str:
+    """The nearest text that Kubernetes takes for a label's value."""
+    dashed = re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:LONGEST]
+    return re.sub(r"^[^A-Za-z0-9]+|[^A-Za-z0-9]+$", "", dashed)

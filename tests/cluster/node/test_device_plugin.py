@@ -77,7 +77,7 @@ def asking(name: str, script: str, folder: Path, count: int = 1) -> dict[str, An
         command=["sh", "-c", script],
         resources={"limits": {RESOURCE: count}},
         securityContext={"privileged": True},
-        volumeMounts=[{"name": "config", "mountPath": "/root/.bitfusion"}],
+        volumeMounts=[{"name": "config", "mountPath": "/etc/bitfusion"}],
     )
     volume = {"name": "config", "hostPath": {"path": str(folder), "type": "Directory"}}
     return pod(name, [main], hostNetwork=True, volumes=[volume], terminationGracePeriodSeconds=1)
@@ -96,7 +96,7 @@ def test_bitfusions_pod_form_starts_and_gets_its_environment(
 ) -> None:
     assert f"{RESOURCE}:" in namespace("describe", "node", NODE).replace(" ", "")
     (tmp_path / "client.yaml").write_text("settings\n")
-    script = "env | grep -e SHOAL_ -e LD_LIB | sort; cat $LD_LIBRARY_PATH/libcuda.so.1 /root/.bitfusion/client.yaml"
+    script = "env | grep -e SHOAL_ -e LD_LIB | sort; cat $LD_LIBRARY_PATH/libcuda.so.1 /etc/bitfusion/client.yaml"
     namespace.apply(asking("trains", f"{script}; touch $LD_LIBRARY_PATH/x 2>/dev/null || echo read-only", tmp_path, 2))
     assert ends(namespace, "trains").splitlines() == [
         "LD_LIBRARY_PATH=/opt/shoal/client",

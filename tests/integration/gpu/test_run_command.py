@@ -33,6 +33,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx2.Clie
     folder = tmp_path_factory.mktemp("pool")
     with broker(folder) as (_, client), agent(folder, client):
         (folder / "tenant").write_text(TOKENS["vision"])
+        until(lambda: client.get("/v1/hosts", headers=bearer("ops")).json())
         yield (
             client,
             {
@@ -85,6 +86,7 @@ def test_what_is_not_free_in_time_and_what_is_refused_says_why(pool: tuple[httpx
 
     code, told = run("-n", "3", "--wait", "0")
     assert code == 124
+    assert told.startswith("waiting: 3 GPUs asked for, and no model has more than 2 of them")  # before it waits
     assert "nothing was free within 0: 3 GPUs asked for, and no model has more than 2 of them" in told
     code, told = run("--wait", "soon")
     assert (code, told) == (2, "error: --wait soon: this is no duration\nhint: 30s, 10m and 2h are\n")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.kubernetes.node_labels import NODES, gpu_labels, keep_labelled, label_value
+from shoal.kubernetes.node_labels import NODES, gpu_labels, keep_labelled
 from shoal.kubernetes.operator.api import API, UnreachableError
+from shoal.resources.gpu_model import label_value
 from tests.unit.resources.test_gpu_model import LABEL
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -31,6 +32,15 @@ class Grant:
     mounts: dict[str, str] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
     cdi: tuple[str, ...] = ()
+
+
+class PassBy(StrEnum):
+    """How a container is given NVIDIA GPUs: by the environment that NVIDIA's container runtime reads, as device nodes,
+    or by names of the Container Device Interface, which `nvidia-ctk cdi generate` must have described on the node."""
+
+    ENV = "env"
+    NODES = "nodes"
+    CDI = "cdi"
 
 
 class SourceError(Exception):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from shoal.gpu.plugin.devices import Device, Grant, SourceError
+from shoal.gpu.plugin.devices import Device, Grant, PassBy, SourceError
 from shoal.resources.gpu_model import gpu_model
 
 CONTROL_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
@@ -15,15 +14,6 @@ CDI_KIND = "nvidia.com/gpu"
 PROGRAMS_OWN_FAULTS = frozenset({13, 31, 43, 45, 68, 109})
 """Xids by which the driver reports what a program did wrong; the GPU is as good as before.
 https://docs.nvidia.com/deploy/xid-errors/"""
-
-
-class PassBy(StrEnum):
-    """How a container is given its GPUs: by the environment that NVIDIA's container runtime reads, as device nodes, or
-    by names of the Container Device Interface, which `nvidia-ctk cdi generate` must have described on the node."""
-
-    ENV = "env"
-    NODES = "nodes"
-    CDI = "cdi"
 
 
 class Nvidia:

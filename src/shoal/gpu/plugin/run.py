@@ -26,7 +26,6 @@ from shoal.gpu.plugin.service import Service
 
 log = structlog.get_logger()
 
-KUBELET_FOLDER = Path("/var/lib/kubelet/device-plugins")
 LOOK_SECONDS = 0.5
 REGISTER_SECONDS = 10.0
 LONGEST_PATH = 107
@@ -51,7 +50,7 @@ class Settings:
 
     resource: str
     socket_name: str
-    folder: Path = KUBELET_FOLDER
+    folder: Path
     pre_start: bool = False
     check_seconds: float = 5.0
 

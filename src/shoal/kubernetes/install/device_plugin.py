@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.kubernetes.gpu_names import KUBELET_PLUGINS, LABEL_PREFIX
 from shoal.kubernetes.install.naming import Release
 from shoal.kubernetes.install.values import Values
 
 Object = dict[str, Any]
 
-FOLDER = "/var/lib/kubelet/device-plugins"
 NODE_CLAIM = "authentication.kubernetes.io/node-name"
 
 
@@ -85,7 +85,7 @@ def _container(values: Values, release: Release) -> Object:
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
-        "volumeMounts": [{"name": "plugins", "mountPath": FOLDER}],
+        "volumeMounts": [{"name": "plugins", "mountPath": KUBELET_PLUGINS}],
     }
 
 
@@ -93,7 +93,7 @@ def own_node_policy(values: Values, release: Release) -> list[Object]:
     """Keeps the service account's right to patch nodes to the labels of its own one."""
     account = f"system:serviceaccount:{release.namespace}:{release.device_plugin}"
     label, extra = values.operator.gpu_model_label, "request.userInfo.extra"
-    free = f"(name == '{label}' || name.startsWith('shoal.dev/gpu-'))"
+    free = f"(name == '{label}' || name.startsWith('{LABEL_PREFIX}'))"
     new, old = "object.metadata.labels", "oldObject.metadata.labels"
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from shoal.kubernetes.gpu_names import GPU_NAMES
+from shoal.kubernetes.gpu_names import GPU_NAMES, KUBELET_PLUGINS
 from shoal.resources.base import Model
 
 NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -212,7 +212,7 @@ class DevicePlugin(_Part):
     """Whether each labels its node with model, memory, count and driver of the GPUs. With --pool-shares: false."""
     runtime_class_name: Name = ""
     """Such as nvidia: NVIDIA's runtime, unless it is the node's default, which brings the driver's library along."""
-    kubelet_folder: Annotated[str, Field(pattern=r"^/")] = "/var/lib/kubelet/device-plugins"
+    kubelet_folder: Annotated[str, Field(pattern=r"^/")] = KUBELET_PLUGINS
     """Where the node's kubelet looks for plugins."""
     resources: DevicePluginResources = DevicePluginResources()
     """Of the container."""

@@ -10,8 +10,8 @@ from unittest.mock import create_autospec
 import pynvml
 import pytest
 
-from shoal.gpu.plugin.devices import SourceError
-from shoal.gpu.plugin.nvidia import Nvidia, PassBy
+from shoal.gpu.plugin.devices import PassBy, SourceError
+from shoal.gpu.plugin.nvidia import Nvidia
 
 BUS = "0000:3b:00.0"
 
