@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli import gpu_broker, gpu_plugin, gpu_run, gpu_serve
+from shoal.cli import gpu_broker, gpu_plugin, gpu_pool, gpu_run, gpu_serve
 from shoal.cli.table import table
 from shoal.cli.terminal import Output, console, refuse
 
@@ -42,6 +42,7 @@ def register(root: typer.Typer) -> None:
     gpu_broker.register(app)
     gpu_serve.register(app)
     gpu_run.register(app)
+    gpu_pool.register(app)
     gpu_plugin.register(app)
     root.add_typer(app)
 

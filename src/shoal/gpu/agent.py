@@ -16,15 +16,20 @@ import random
 import sys
 import time
 from asyncio.subprocess import PIPE
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx2
 from pydantic import TypeAdapter, ValidationError
 
+from shoal.gpu.plugin.devices import Device, Source, SourceError
 from shoal.pool.holdings import Action, Holdings, Start, Stop
 from shoal.pool.inventory import GPU
 from shoal.pool.lease import Grant
 from shoal.pool.report import Answer, Report
+from shoal.pool.request import WHOLE
 
 SERVER = sys.executable, "-m", "shoal.gpu.lease_server"
 """What serves a lease, until the CUDA server does."""
@@ -82,11 +87,24 @@ class Kept:
 
 
 class Agent:
-    """Of the host `name`, whose servers listen at `address`. `client` is connected to the broker, with a token."""
+    """Of the host `name`, whose servers listen at `address`. `client` is connected to the broker, with a token.
 
-    def __init__(self, name: str, address: str, gpus: tuple[GPU, ...], kept: Kept, client: httpx2.AsyncClient) -> None:
+    Raises SourceError where the GPUs of `source` cannot be asked to begin with. Their health is asked for every
+    `check_seconds`."""
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        source: Source,
+        kept: Kept,
+        client: httpx2.AsyncClient,
+        check_seconds: float = 5.0,
+    ) -> None:
         self._address, self._client, self._kept = address, client, kept
-        self._holdings = Holdings(name, gpus, time.monotonic(), kept=kept.read())
+        self._source, self._check_seconds = source, check_seconds
+        self._devices = source.devices()
+        self._holdings = Holdings(name, _gpus(self._devices), time.monotonic(), kept=kept.read())
         self._written = self._holdings.grants
         self._servers: dict[str, asyncio.subprocess.Process] = {}
         self._stopping: set[str] = set()
@@ -97,21 +115,39 @@ class Agent:
     async def run(self) -> None:
         """Serve until cancelled; servers are ended then, and their leases stay on disk."""
         self._act([Start(grant) for grant in self._holdings.grants])
-        pause = RETRY_SECONDS[0]
         try:
-            while True:
-                self._act(self._holdings.pass_time(time.monotonic()))
-                try:
-                    await self._report()
-                    pause = RETRY_SECONDS[0]
-                except (httpx2.HTTPError, ValidationError) as fault:
-                    log.warning("no answer from the broker: %s: %s", type(fault).__name__, fault)
-                    await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-                    pause = min(2 * pause, RETRY_SECONDS[1])
+            await asyncio.gather(self._talk(), self._look_after())
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _talk(self) -> None:
+        pause = RETRY_SECONDS[0]
+        while True:
+            self._act(self._holdings.pass_time(time.monotonic()))
+            try:
+                await self._report()
+                pause = RETRY_SECONDS[0]
+            except (httpx2.HTTPError, ValidationError) as fault:
+                log.warning("no answer from the broker: %s: %s", type(fault).__name__, fault)
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+                pause = min(2 * pause, RETRY_SECONDS[1])
+
+    async def _look_after(self) -> None:
+        """Tell the broker of GPUs that fail or recover. Where they cannot be asked, none is healthy."""
+        while True:
+            await asyncio.sleep(self._check_seconds)
+            try:
+                found = await asyncio.to_thread(self._source.devices)
+            except SourceError as fault:
+                log.error("the GPUs do not answer: %s", fault)
+                found = [replace(each, healthy=False) for each in self._devices]
+            for was, now in zip(self._devices, found, strict=True):
+                if was.healthy != now.healthy:
+                    log.warning("%s is %s", now.id, "healthy again" if now.healthy else "not healthy")
+                    self._news.set()
+            self._devices, self._holdings.gpus = found, _gpus(found)
 
     async def _report(self) -> None:
         """One report and its answer; given up for another as soon as there is news."""
@@ -185,13 +221,30 @@ class Agent:
         assert server.stdout is not None
         if grant.lease in self._stopping:
             return
-        server.stdin.write(json.dumps({"host": self._address, "token_hash": grant.token_hash}).encode() + b"\n")
+        told = {"host": self._address, "token_hash": grant.token_hash, "gpus": self._lent(grant)}
+        server.stdin.write(json.dumps(told).encode() + b"\n")
         async for line in server.stdout:
             said = json.loads(line)
+            if "refused" in said:
+                log.warning("%s: %s was refused: %s", grant.lease, said["client"], said["refused"])
+                continue
             self._used_at[grant.lease] = time.monotonic()
             if "address" in said:
                 self._holdings.answers(grant.lease, said["address"])
                 self._news.set()
+
+    def _lent(self, grant: Grant) -> list[dict[str, Any]]:
+        """The GPUs of a lease on this host, with as much of their memory as it may use."""
+        shares = [share for share in grant.shares if share.host == self._holdings.host]
+        return [
+            {"id": gpu.id, "model": gpu.model, "memory_mib": gpu.memory_mib * share.milli // WHOLE}
+            for share in shares
+            for gpu in [self._devices[share.gpu]]
+        ]
+
+
+def _gpus(devices: Sequence[Device]) -> tuple[GPU, ...]:
+    return tuple(GPU(each.model, each.memory_mib, each.healthy) for each in devices)
 
 
 async def _end(server: asyncio.subprocess.Process) -> None:

@@ -68,9 +68,7 @@ class Broker:
     def ask(self, tenant: str, requests: tuple[Request, ...], priority: int) -> tuple[Lease, str]:
         """Queue it, and grant it at once if there is room. The token is shown here and never again. Raises Refused for
         what is never granted, and TooMany."""
-        waiting = sum(
-            lease.state is LeaseState.QUEUED and lease.tenant == tenant for lease in self.ledger.leases.values()
-        )
+        waiting = self.ledger.waiting[tenant]
         if waiting >= MOST_WAITING:
             raise TooMany(f"tenant {tenant} has {waiting} requests in the queue already")
         if priority > (most := self.tenants.max_priority.get(tenant, 0)):

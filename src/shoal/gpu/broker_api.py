@@ -233,20 +233,26 @@ class BrokerApi:
         return caller
 
     def _refuse(self, refusal: Refusal, request: Request, caller: Caller | None) -> Response:
-        self._broker.refusals.labels(str(refusal.code)).inc()
-        self._broker.audit.write(
-            "refused",
-            status=refusal.code,
-            reason=refusal.message,
+        self._note_refusal(
+            refusal.code,
+            refusal.message,
+            client=request.client.host if request.client else "",
             method=request.method,
             path=request.url.path[:200],
-            client=request.client.host if request.client else "",
             caller=f"{caller.role.value} {caller.name}" if caller else "",
         )
         headers = refusal.headers
         if refusal.code in (408, 413):
             headers = {**headers, "Connection": "close"}  # the rest of the body is not read
         return JSONResponse({"error": refusal.message}, refusal.code, headers)
+
+    def slow(self, client: str) -> None:
+        """Write down that this address has begun a request and not gone on with its head."""
+        self._note_refusal(408, "the head of a request did not come in time", client=client, caller="")
+
+    def _note_refusal(self, code: int, reason: str, **about: str) -> None:
+        self._broker.refusals.labels(str(code)).inc()
+        self._broker.audit.write("refused", status=code, reason=reason, **about)
 
     # Besides
 

@@ -7,10 +7,11 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import h11
 import uvicorn
@@ -35,9 +36,15 @@ log = logging.getLogger(__name__)
 
 
 class _Hurried(H11Protocol):
-    """Closes a connection whose next head does not come in time; uvicorn itself would wait for ever."""
+    """Closes a connection whose next head does not come in time; uvicorn itself would wait for ever. `on_slow` is told
+    the address of who began one."""
 
     _limit: asyncio.TimerHandle | None = None
+    _begun = False
+
+    def __init__(self, *args: Any, on_slow: Callable[[str], None], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._on_slow = on_slow
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -46,6 +53,7 @@ class _Hurried(H11Protocol):
     def data_received(self, data: bytes) -> None:
         if self.conn.their_state is h11.IDLE and self._limit is None:
             self._start()
+        self._begun = True
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop()
@@ -55,7 +63,17 @@ class _Hurried(H11Protocol):
         super().connection_lost(exc)
 
     def _start(self) -> None:
-        self._limit = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+        self._begun = False
+        self._limit = self.loop.call_later(HEAD_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        if self._begun:
+            self._on_slow(self.client[0] if self.client else "")
+            self.transport.write(b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            self.transport.close()
+            self.loop.call_later(HEAD_SECONDS, self.transport.abort)  # of who does not read either
+        else:
+            self.transport.abort()
 
     def _stop(self) -> None:
         if self._limit is not None:
@@ -114,9 +132,10 @@ class BrokerServer:
         files = certificate.files if isinstance(certificate, OwnCertificate) else certificate
         self._files = files
         tls: dict[str, Any] = {} if files is None else {"ssl_certfile": files[0], "ssl_keyfile": files[1]}
+        api = BrokerApi(broker, version)
         self._config = uvicorn.Config(
-            BrokerApi(broker, version).app,
-            http=_Hurried,
+            api.app,
+            http=cast("type[asyncio.Protocol]", partial(_Hurried, on_slow=api.slow)),
             ws="none",
             lifespan="off",
             log_level="warning",

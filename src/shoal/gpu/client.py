@@ -60,6 +60,10 @@ class BrokerClient:
         found: list[dict[str, Any]] = self._call("GET", "/v1/hosts")
         return found
 
+    def quotas(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._call("GET", "/v1/quotas")
+        return found
+
     def _lease(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._call(method, path, **sent)
         return found

@@ -1,10 +1,12 @@
 """The process that serves one lease: until the CUDA server takes its place, it echoes to who shows the lease's token.
 
-    python -m shoal.gpu.lease_server     with {"host": …, "token_hash": …} on its standard input
+    python -m shoal.gpu.lease_server     with one line of JSON on its standard input:
+        {"host": ADDRESS, "token_hash": …, "gpus": [{"id": …, "model": …, "memory_mib": …}, …]}
 
-It says on its standard output, a JSON object a line, `{"address": "HOST:PORT"}` once it answers and `{"used": true}`
-when it was used, at most once a second. A client sends the lease's token as its first line. It ends with the agent that
-started it.
+`gpus` are those of the lease on this host, by NVML's UUIDs or as software-N, with as much memory of each as it may use.
+It says on its standard output, a JSON object a line, `{"address": "HOST:PORT"}` once it answers, `{"used": true}` when
+it was used, at most once a second, and `{"refused": WHY, "client": ADDRESS}` of each whom it turned away. A client
+sends the lease's token as its first line. It ends with the agent that started it.
 """
 
 from __future__ import annotations
@@ -32,27 +34,42 @@ class _Echo:
         self._said_at = 0.0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, TimeoutError, ValueError):
-            async with asyncio.timeout(TOKEN_SECONDS):
-                token = (await reader.readline()).decode().strip()
-            if matches(token, self._token_hash):
+        with contextlib.suppress(OSError):
+            if why := await self._refusal(reader):
+                _say(refused=why, client=str(writer.get_extra_info("peername")[0]))
+            else:
                 while data := await reader.read(1 << 16):
                     self._used()
                     writer.write(data)
                     await writer.drain()
         writer.close()
 
+    async def _refusal(self, reader: asyncio.StreamReader) -> str:
+        """Why a client is turned away; empty for one that has shown the token."""
+        try:
+            async with asyncio.timeout(TOKEN_SECONDS):
+                token = (await reader.readline()).decode().strip()
+        except TimeoutError:
+            return f"no token within {TOKEN_SECONDS:g} s"
+        except ValueError:
+            return "no token, but what is none"
+        return "" if matches(token, self._token_hash) else "not the token of this lease" if token else "no token"
+
     def _used(self) -> None:
         now = asyncio.get_running_loop().time()
         if now >= self._said_at + USE_SECONDS:
             self._said_at = now
-            print(json.dumps({"used": True}), flush=True)
+            _say(used=True)
+
+
+def _say(**told: object) -> None:
+    print(json.dumps(told), flush=True)
 
 
 async def _run(host: str, token_hash: str) -> None:
     server = await asyncio.start_server(_Echo(token_hash).serve, host, 0)
     port = server.sockets[0].getsockname()[1]
-    print(json.dumps({"address": f"{host}:{port}"}), flush=True)
+    _say(address=f"{host}:{port}")
     await server.serve_forever()
 
 

@@ -1,4 +1,4 @@
-"""A command that runs with a lease: asked for, waited for, renewed while it runs, and released however it ends."""
+"""A lease as its borrower has it: asked for, waited for, renewed while a command runs, released however that ends."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -20,6 +21,10 @@ END_SECONDS = 10.0
 
 GONE = (404, 410)
 
+ENVIRONMENT = "SHOAL_LEASE", "SHOAL_LEASE_TOKEN", "SHOAL_GPU_SERVERS", "SHOAL_GPU_NUMBERS"
+"""What a program is told of its lease: its id, its token, and by commas, for each GPU, the address of its server and
+its number among those that this server serves."""
+
 Lease = dict[str, Any]
 
 
@@ -31,8 +36,8 @@ class Ended(Exception):
     """The lease has ended under the command."""
 
 
-class _Terminated(BaseException):
-    pass
+class Terminated(BaseException):
+    """SIGTERM has come."""
 
 
 def run(
@@ -45,23 +50,55 @@ def run(
 ) -> int:
     """The command's exit code, 128 + N where signal N ended it. Raises TooLate, Ended, BrokerError, and OSError for a
     command that cannot be started."""
-    before = signal.signal(signal.SIGTERM, _terminate)
-    lease: Lease | None = None
-    until = None if patience is None else time.monotonic() + patience
     try:
-        lease = client.ask(requests, priority)
-        told = ""
+        with raised_sigterm():
+            lease = obtain(client, requests, priority, patience, tell)
+            try:
+                return _with(client, lease, command, tell)
+            finally:
+                release(client, lease)
+    except Terminated:
+        return 128 + signal.SIGTERM
+
+
+def obtain(
+    client: BrokerClient,
+    requests: list[dict[str, Any]],
+    priority: int,
+    patience: float | None,
+    tell: Callable[[str], None],
+) -> Lease:
+    """A lease that runs. Whatever ends the wait, nothing stays asked for. Raises TooLate, Ended and BrokerError."""
+    until = None if patience is None else time.monotonic() + patience
+    lease = client.ask(requests, priority)
+    told = ""
+    try:
         while lease["state"] != "running":
             told = _tell(lease, told, tell)
             lease = _next(client, lease, until, lambda: client.ask(requests, priority))
-        return _with(client, lease, command, tell)
-    except _Terminated:
-        return 128 + signal.SIGTERM
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        if lease is not None:
-            with suppress(BrokerError):
-                client.release(lease["id"])
+    except BaseException:
+        release(client, lease)
+        raise
+    return lease
+
+
+def environment(lease: Lease, first: int = 0, gpus: int | None = None) -> dict[str, str]:
+    """What a program needs to use the GPUs of a lease that runs: all, or so many from the `first` on."""
+    numbers: Counter[str] = Counter()
+    servers, numbered = [], []
+    for share in lease["shares"]:
+        servers.append(share["address"])
+        numbered.append(str(numbers[share["host"]]))
+        numbers[share["host"]] += 1
+    part = slice(first, None if gpus is None else first + gpus)
+    told = lease["id"], lease["token"], ",".join(servers[part]), ",".join(numbered[part])
+    return dict(zip(ENVIRONMENT, told, strict=True))
+
+
+def release(client: BrokerClient, lease: Lease) -> None:
+    """As far as the broker can be reached: what it is not told expires."""
+    with suppress(BrokerError):
+        client.release(lease["id"])
 
 
 def _next(client: BrokerClient, lease: Lease, until: float | None, again: Callable[[], Lease]) -> Lease:
@@ -93,14 +130,7 @@ def _tell(lease: Lease, told: str, tell: Callable[[str], None]) -> str:
 
 
 def _with(client: BrokerClient, lease: Lease, command: Sequence[str], tell: Callable[[str], None]) -> int:
-    servers = ",".join(share["address"] for share in lease["shares"])
-    environment = {
-        **os.environ,
-        "SHOAL_LEASE": lease["id"],
-        "SHOAL_LEASE_TOKEN": lease["token"],
-        "SHOAL_GPU_SERVERS": servers,
-    }
-    child = subprocess.Popen(command, env=environment)
+    child = subprocess.Popen(command, env={**os.environ, **environment(lease)})
     notice = ""
     try:
         while True:
@@ -108,7 +138,7 @@ def _with(client: BrokerClient, lease: Lease, command: Sequence[str], tell: Call
                 code = child.wait(RENEW_SECONDS)
                 return code if code >= 0 else 128 - code
             except subprocess.TimeoutExpired:
-                notice = _renew(client, lease, notice, tell)
+                notice = renew(client, lease, notice, tell)
     except KeyboardInterrupt:
         if os.isatty(0):  # then Ctrl-C has reached the child, too, which may have something to save
             with suppress(subprocess.TimeoutExpired):
@@ -118,7 +148,8 @@ def _with(client: BrokerClient, lease: Lease, command: Sequence[str], tell: Call
         _end(child)
 
 
-def _renew(client: BrokerClient, lease: Lease, notice: str, tell: Callable[[str], None]) -> str:
+def renew(client: BrokerClient, lease: Lease, notice: str, tell: Callable[[str], None]) -> str:
+    """The notice that the broker gives; told where it is another than `notice`. Raises Ended."""
     try:
         seen = client.renew(lease)
     except BrokerError as fault:
@@ -138,5 +169,15 @@ def _end(child: subprocess.Popen[bytes]) -> None:
                 child.wait(END_SECONDS)
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
-    raise _Terminated
+@contextmanager
+def raised_sigterm() -> Iterator[None]:
+    """SIGTERM is raised as Terminated, so that what is held is released on the way out."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -22,7 +22,6 @@ from shoal.local.servers import LocalServer, all_servers, find_server
 from shoal.resources import ConditionType, Document, ManifestError, Phase, ReplicaType, TFJob
 from shoal.runs import (
     INTERRUPTED,
-    SERVING,
     Board,
     Description,
     Followed,
@@ -61,14 +60,12 @@ class LocalRun:
     def alive(self) -> bool:
         return self.run.alive
 
-    @property
-    def trains(self) -> bool:
-        seen = self.look()
-        return seen.alive and seen.phase != SERVING
-
     def look(self) -> Look:
         snapshot = self.run.snapshot()
         return Look(snapshot, phase_of(self.run, snapshot), self.alive)
+
+    def outcome(self) -> str | None:
+        return self.look().outcome
 
     def describe(self) -> Description:
         self.run.snapshot()  # complains of a run that is damaged

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shoal.local.loan import Loan
 from shoal.local.log_tail import last_lines
 from shoal.local.manifests import ManifestReader
 from shoal.local.plan import Plan
@@ -27,6 +28,7 @@ from shoal.resources.tfjob import TFJob
 from shoal.runs import ReplicaRecord, Snapshot
 from shoal.training import (
     Action,
+    Cause,
     Create,
     Decision,
     Delete,
@@ -66,6 +68,7 @@ class Attempt:
     exit_code: int | None = None
     stopping: bool = False
     serving: bool | None = None
+    cause: Cause = Cause.EXIT
 
 
 class Supervisor:
@@ -90,6 +93,7 @@ class Supervisor:
         self.progress = ProgressReader(plan.event_folders(read().job))
         self.progress.ignore_past()
         self.server: ModelProcess | None = None
+        self.loan = Loan(lambda: self._wake.set(), self._preempt)
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[object]] = set()
         self._leaving = False
@@ -97,16 +101,19 @@ class Supervisor:
     async def supervise(self) -> JobStatus:
         """Until the job has ended (or is suspended) and none of its replicas is left. Answers the last status."""
         self._take_over()
-        while True:
-            self._wake.clear()
-            job = self._job()
-            decision = decide(job, self._observe(job), time.time())
-            self._tell(decision.status)
-            for action in decision.actions:
-                self._act(job, action)
-            if self._done(job, decision):
-                return decision.status
-            await self._sleep(decision.wake_at)
+        try:
+            while True:
+                self._wake.clear()
+                job = self._job()
+                decision = decide(job, self._observe(job), time.time())
+                self._tell(decision.status)
+                for action in decision.actions:
+                    self._act(job, action)
+                if self._done(job, decision):
+                    return decision.status
+                await self._sleep(decision.wake_at)
+        finally:
+            await self.loan.release()
 
     def interrupt(self) -> None:
         """Suspend the job from within: its replicas end, the run is kept."""
@@ -148,7 +155,8 @@ class Supervisor:
                     started_at=attempt.started_at,
                     finished_at=attempt.finished_at,
                     serving=attempt.serving,
-                    message=attempt.refused,
+                    cause=attempt.cause,
+                    message=attempt.refused or ("" if attempt.process else self.loan.waiting),
                     log_tail=tuple(last_lines(log, TAIL_LINES)) if failed else (),
                     activity_at=_modified(log),
                     progress=said.get(attempt.id),
@@ -186,8 +194,9 @@ class Supervisor:
         progress_file = self.run.progress_file(name, attempt.attempt)
         self.progress.follow(attempt.id, progress_file)
         try:
+            gpus = await self.loan.environment(job, attempt.id)
             launch = self.plan.launch(job, attempt.id, attempt.attempt)
-            attempt.process = await self.launcher.start(launch)
+            attempt.process = await self.launcher.start(replace(launch, env={**launch.env, **gpus}))
         except LaunchError as fault:
             self._refuse(attempt, fault)
             return
@@ -228,7 +237,17 @@ class Supervisor:
         attempt.finished_at = time.time()
         with contextlib.suppress(OSError), self.run.log(str(attempt.id), attempt.attempt).open("a") as log:
             log.write(f"error: {attempt.refused}\n")
+        if attempt.stopping and self.attempts.get(attempt.id) is attempt:
+            del self.attempts[attempt.id]
         self._wake.set()
+
+    def _preempt(self, replicas: list[ReplicaId], reason: str) -> None:
+        """Their GPUs are gone: they end, and `decide` knows that it was none of their doing."""
+        for id in replicas:
+            attempt = self.attempts.get(id)
+            if attempt and attempt.process and attempt.exit_code is None and not attempt.stopping:
+                attempt.cause, attempt.refused = Cause.PREEMPTED, f"its GPUs are gone: {reason}"
+                self._background(_stop(attempt.process, LONGEST_GRACE_SECONDS))
 
     def _delete(self, job: TFJob, attempt: Attempt) -> None:
         if attempt.exit_code is not None:
@@ -236,7 +255,9 @@ class Supervisor:
             self._wake.set()
             return
         attempt.stopping = True
-        if attempt.process is not None:
+        if attempt.process is None:
+            self.loan.forgo(attempt.id)
+        else:
             grace = min(self.plan.grace_seconds(job, attempt.id), LONGEST_GRACE_SECONDS)
             self._background(_stop(attempt.process, grace))
 
@@ -279,6 +300,8 @@ class Supervisor:
         server = self.server if self.server and not self.server.ended else None
         if server and not server.stopping and job.spec.run_policy.suspend:
             self._background(server.stop())
+        if not alive and not pending and (phase.final or phase is Phase.SUSPENDED):
+            self._background(self.loan.release())  # a model may be served for long after
         if phase.final and not pending:
             for attempt in alive:
                 if not attempt.stopping:
@@ -313,7 +336,8 @@ def _state(attempt: Attempt) -> ReplicaState:
     if attempt.stopping:
         return ReplicaState.TERMINATING
     if attempt.exit_code is not None:
-        return ReplicaState.FAILED if attempt.exit_code else ReplicaState.SUCCEEDED
+        failed = attempt.exit_code or attempt.cause is not Cause.EXIT
+        return ReplicaState.FAILED if failed else ReplicaState.SUCCEEDED
     return ReplicaState.RUNNING if attempt.process else ReplicaState.PENDING
 
 

@@ -87,6 +87,8 @@ class Lease:
     renewed_at: float
     requests: tuple[Request, ...] = ()
     """Unknown, and empty, for one that agents have told of."""
+    number: int = 0
+    """Its place among all that were asked for."""
     state: LeaseState = LeaseState.QUEUED
     reason: str = ""
     """Why it waits, or why it has ended."""

@@ -13,7 +13,7 @@ from shoal.pool.inventory import GPU, Host, Inventory
 from shoal.pool.lease import Ask, Grant, Hold, Lease, LeaseState
 from shoal.pool.quota import UNLIMITED, Amount, Quota, least
 from shoal.pool.report import Answer, Held, Report
-from shoal.pool.request import WHOLE, Placement, Share
+from shoal.pool.request import WHOLE, Placement, Request, Share
 
 
 class Refused(ValueError):
@@ -86,6 +86,10 @@ class Ledger:
         self.leases: dict[str, Lease] = {}
         self.used: defaultdict[str, Amount] = defaultdict(Amount)
         """What each tenant holds, leases that end included."""
+        self.queue: dict[tuple[str, int, tuple[Request, ...]], dict[int, Lease]] = {}
+        """Who waits, by number: those that are alike in tenant, priority and requests together."""
+        self.waiting: Counter[str] = Counter()
+        """How many leases of each tenant."""
         self.changes: list[Change] = []
         self.stirred: set[str] = set()
         """Hosts that are to be told something else than before."""
@@ -96,6 +100,7 @@ class Ledger:
         self._name = name
         self._sessions: dict[str, _Session] = {}
         self._offers = 0
+        self._asked = 0
         self._on: defaultdict[str, set[str]] = defaultdict(set)
         self._taken: Counter[tuple[str, int]] = Counter()
         self._inventory: Inventory | None = None
@@ -108,8 +113,11 @@ class Ledger:
         beyond = self.quota(ask.tenant).exceeded(least(ask.requests))
         if beyond:
             raise Refused(f"tenant {ask.tenant} asks for {beyond}")
-        lease = Lease(ask.id, ask.tenant, ask.priority, ask.token_hash, now, now, ask.requests)
+        self._asked += 1
+        lease = Lease(ask.id, ask.tenant, ask.priority, ask.token_hash, now, now, ask.requests, self._asked)
         self.leases[ask.id] = lease
+        self.queue.setdefault(_kind(lease), {})[lease.number] = lease
+        self.waiting[lease.tenant] += 1
         self._turn(lease, LeaseState.QUEUED)
         self.unsettled = True
         self.due(now + self.terms.renewal)
@@ -301,6 +309,9 @@ class Ledger:
                     taken[share.host, share.gpu] += share.milli
             assert all(lease.id in self._on[host] for host in lease.holds), lease
             assert lease.state is not LeaseState.QUEUED or not lease.holds, lease
+        queued = [lease for lease in self.leases.values() if lease.state is LeaseState.QUEUED]
+        assert sorted(each.number for each in queued) == sorted(n for alike in self.queue.values() for n in alike)
+        assert Counter(each.tenant for each in queued) == +self.waiting
         assert taken == +self._taken, (taken, self._taken)
         assert all(milli <= WHOLE for milli in taken.values()), taken
         assert self.inventory.allocated == sum(taken.values())
@@ -308,6 +319,11 @@ class Ledger:
         assert held == sum(taken.values()), (held, taken)
 
     def _turn(self, lease: Lease, state: LeaseState, reason: str = "") -> None:
+        if state is not LeaseState.QUEUED and lease.number in (alike := self.queue.get(_kind(lease), {})):
+            del alike[lease.number]
+            self.waiting[lease.tenant] -= 1
+            if not alike:
+                del self.queue[_kind(lease)]
         lease.state, lease.reason = state, reason
         self.changes.append(Change(lease.id, lease.tenant, state, reason))
 
@@ -362,6 +378,10 @@ class Ledger:
     def _described(self, name: str) -> Host:
         known = self.hosts[name]
         return Host(name, 0, 0, known.gpus, drained=not known.taking)
+
+
+def _kind(lease: Lease) -> tuple[str, int, tuple[Request, ...]]:
+    return lease.tenant, lease.priority, lease.requests
 
 
 def _kinds(gpus: tuple[GPU, ...]) -> list[tuple[str, int]]:

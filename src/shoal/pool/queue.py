@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict, deque
-from collections.abc import Iterator
 from dataclasses import replace
 
 from shoal.pool.gang import place_gang
 from shoal.pool.inventory import Inventory
-from shoal.pool.lease import Lease, LeaseState
+from shoal.pool.lease import Lease
 from shoal.pool.ledger import Ledger
 from shoal.pool.policies.best_fit import BestFit
 from shoal.pool.request import Mode, Placement, Request, Unplaceable
@@ -24,6 +23,7 @@ from shoal.pool.request import Mode, Placement, Request, Unplaceable
 POLICY = BestFit()
 
 Requests = tuple[Request, ...]
+Alike = deque[Lease]
 
 
 def grant(ledger: Ledger, now: float) -> None:
@@ -32,10 +32,12 @@ def grant(ledger: Ledger, now: float) -> None:
     headed = False
     refused: dict[Requests, str] = {}
     beyond: dict[tuple[str, Requests], str] = {}
-    for lease in _in_order(ledger, now):
+    line = _Line(ledger, now)
+    while alike := line.next():
+        lease = alike[0]
         wanted = _without(lease.requests, kept, ledger.inventory.models)
         if wanted is None:
-            lease.reason = "what is free is kept for one that has waited for long"
+            line.pass_over(alike, "what is free is kept for one that has waited for long")
             continue
         key = lease.tenant, wanted
         reason = beyond.get(key) or refused.get(wanted)
@@ -47,33 +49,67 @@ def grant(ledger: Ledger, now: float) -> None:
                     over = _over_quota(ledger, lease, placements)
                     if not over:
                         ledger.place(lease, placements)
+                        line.move_up(alike)
                         continue
                     reason = beyond[key] = f"tenant {lease.tenant} would hold {over}"
-        lease.reason = reason
+        line.pass_over(alike, reason)
         if not headed and key not in beyond and _possible(ledger.empty, lease.requests):
             headed = True
             if now - lease.asked_at >= ledger.terms.patience:
                 kept = _models(ledger.empty, lease.requests)
+                line.look_again()
             else:
                 ledger.due(lease.asked_at + ledger.terms.patience)
 
 
-def _in_order(ledger: Ledger, now: float) -> Iterator[Lease]:
-    """Those who wait. What is granted meanwhile counts for those of its tenant that follow."""
-    levels: defaultdict[int, defaultdict[str, deque[Lease]]] = defaultdict(lambda: defaultdict(deque))
-    for lease in ledger.leases.values():  # in the order in which they came
-        if lease.state is LeaseState.QUEUED:
-            level = lease.priority + int((now - lease.asked_at) // ledger.terms.aging)
-            levels[level][lease.tenant].append(lease)
-    for level in sorted(levels, reverse=True):
-        tenants = levels[level]
-        heap = [(ledger.used[tenant].milli, waiting[0].asked_at, tenant) for tenant, waiting in tenants.items()]
-        heapq.heapify(heap)
-        while heap:
-            tenant = heapq.heappop(heap)[2]
-            yield tenants[tenant].popleft()
-            if tenants[tenant]:
-                heapq.heappush(heap, (ledger.used[tenant].milli, tenants[tenant][0].asked_at, tenant))
+class _Line:
+    """Those who wait, in order: of those that are alike in tenant, priority and requests the first stands for all, so
+    that what a queue costs goes by how many kinds of request are in it. What is granted meanwhile counts for those of
+    its tenant that follow."""
+
+    def __init__(self, ledger: Ledger, now: float) -> None:
+        self._ledger, self._now = ledger, now
+        self._levels: defaultdict[int, defaultdict[str, list[tuple[int, Alike]]]]
+        self._levels = defaultdict(lambda: defaultdict(list))
+        self._passed: list[Alike] = []
+        for each in ledger.queue.values():
+            self._line_up(deque(each.values()))
+
+    def next(self) -> Alike | None:
+        """The next one, and those behind it that are alike. They leave the line."""
+        if not self._levels:
+            return None
+        used, level = self._ledger.used, max(self._levels)
+        tenants = self._levels[level]
+        tenant = min(tenants, key=lambda tenant: (used[tenant].milli, tenants[tenant][0][1][0].asked_at, tenant))
+        alike = heapq.heappop(tenants[tenant])[1]
+        if not tenants[tenant]:
+            del tenants[tenant]
+        if not tenants:
+            del self._levels[level]
+        return alike
+
+    def move_up(self, alike: Alike) -> None:
+        """Line up all but the first."""
+        alike.popleft()
+        self._line_up(alike)
+
+    def pass_over(self, alike: Alike, reason: str) -> None:
+        for lease in alike:
+            lease.reason = reason
+        self._passed.append(alike)
+
+    def look_again(self) -> None:
+        """Line up again those that stand behind the ones that were passed over."""
+        for alike in self._passed:
+            self.move_up(alike)
+        self._passed = []
+
+    def _line_up(self, alike: Alike) -> None:
+        if alike:
+            lease, aging = alike[0], self._ledger.terms.aging
+            level = lease.priority + int((self._now - lease.asked_at) // aging)
+            heapq.heappush(self._levels[level][lease.tenant], (lease.number, alike))
 
 
 def _without(requests: Requests, kept: frozenset[str], models: list[str]) -> Requests | None:

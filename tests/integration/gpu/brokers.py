@@ -36,6 +36,11 @@ def bearer(name: str, lease_token: str = "") -> dict[str, str]:
     return {"Authorization": f"Bearer {TOKENS[name]}", **lease}
 
 
+def states(client: httpx2.Client) -> list[str]:
+    """Of the leases of vision."""
+    return [lease["state"] for lease in client.get("/v1/leases", headers=bearer("vision")).json()]
+
+
 class Agent:
     def __init__(self, name: str, gpus: int = 1) -> None:
         self.name = name

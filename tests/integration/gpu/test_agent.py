@@ -23,6 +23,7 @@ def agent(folder: Path, client: httpx2.Client) -> Iterator[subprocess.Popen[byte
     command = [*SHOAL, "gpu", "serve", "--broker", str(client.base_url), "--token-file", str(folder / "token")]
     command += ["--state", str(folder / "state"), "--name", "h", "--software-gpus", "2"]
     command += ["--ca", str(folder / "tls" / "ca.crt")]
+    command += ["--unhealthy-file", str(folder / "unhealthy"), "--check-seconds", "0.2"]
     with subprocess.Popen(command) as process:
         try:
             yield process
@@ -79,6 +80,13 @@ def test_a_lease_has_a_server_for_as_long_as_it_lives_whoever_is_killed(tmp_path
             assert say(moved, leases[0]["token"]) == b"hello"
             hosts = client.get("/v1/hosts", headers=bearer("vision")).json()
             assert sorted(gpu["free_percent"] for gpu in hosts[0]["gpus"]) == [0, 100]
+            (tmp_path / "unhealthy").write_text("software-1\n")
+
+            def healthy() -> list[bool]:
+                (host,) = client.get("/v1/hosts", headers=bearer("vision")).json()
+                return [gpu["healthy"] for gpu in host["gpus"]]
+
+            until(lambda: healthy() == [True, False])
 
 
 def test_an_agent_goes_on_while_the_broker_is_killed_and_replaced(tmp_path: Path) -> None:

@@ -133,7 +133,27 @@ async def test_who_shows_the_wrong_token_or_none_is_refused_and_written_down(
     assert [lease["id"] for lease in seen] == [theirs["id"]]
 
 
-async def test_what_cannot_be_read_or_granted_says_where_and_why(client: httpx2.AsyncClient) -> None:
+async def test_a_token_is_good_for_its_own_lease_and_no_longer_than_that_lives(
+    client: httpx2.AsyncClient, broker: Broker, tmp_path: Path
+) -> None:
+    agent = Agent("h")
+    await talk(client, agent)
+    expired = await ask(client)
+    later = broker.now() + broker.ledger.terms.renewal
+    broker.now = lambda: later
+    broker.decide()
+    fresh = await ask(client)
+    for lease, token, code, told in (
+        (expired, expired["token"], 410, f"{expired['id']} has ended: expired, not renewed for 30 s"),
+        (fresh, expired["token"], 403, f"this is not the token of {fresh['id']}"),
+        (expired, fresh["token"], 403, f"this is not the token of {expired['id']}"),
+    ):
+        answer = await client.post(f"/v1/leases/{lease['id']}/renew", headers=bearer("vision", token))
+        assert (answer.status_code, answer.json()["error"][: len(told)]) == (code, told)
+    assert refused(tmp_path) == [(code, "tenant vision") for code in (410, 403, 403)]
+
+
+async def test_what_cannot_be_read_or_granted_says_where_and_why(client: httpx2.AsyncClient, tmp_path: Path) -> None:
     bodies = [
         (b"{", 422, "body: Invalid JSON"),
         (b'{"requests": []}', 422, "requests: List should have at least 1 item"),
@@ -154,13 +174,14 @@ async def test_what_cannot_be_read_or_granted_says_where_and_why(client: httpx2.
 
     answer = await client.post("/v1/leases", content=chunks(), headers=bearer("vision"))
     assert answer.status_code == 413, "nobody said how large it is"
+    assert [code for code, _ in refused(tmp_path)] == [*(code for _, code, _ in bodies), 413]
     assert (await client.get("/v1/nothing")).json() == {"error": "there is no /v1/nothing; see /openapi.json"}
     wrong = await client.get("/v1/leases/x", params={"wait": "soon"}, headers=bearer("vision"))
     assert wrong.status_code == 503, "while agents may have yet to tell of it"
 
 
 async def test_who_dawdles_is_cut_off_and_disturbs_nobody(
-    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(broker_server, "HEAD_SECONDS", 0.2)
     monkeypatch.setattr(broker_api, "BODY_SECONDS", 0.2)
@@ -174,14 +195,17 @@ async def test_who_dawdles_is_cut_off_and_disturbs_nobody(
             await reader.readuntil(b"ok\n")
         writer.write(sent)
         with contextlib.suppress(ConnectionResetError):
-            assert await asyncio.wait_for(reader.read(), 30) == b""
+            answer = await asyncio.wait_for(reader.read(), 30)
+            assert answer.startswith(b"HTTP/1.1 408 ") if sent else answer == b""
         writer.close()
+    assert refused(tmp_path) == [(408, "")] * 2
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     token = bearer("vision")["Authorization"]
     head = f"POST /v1/leases HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\nContent-Length: 100\r\n\r\n{{"
     writer.write(head.encode())
     assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.1 408")
     writer.close()
+    assert refused(tmp_path)[2:] == [(408, "tenant vision")]
     assert (await client.get("/healthz")).text == "ok\n"
 
 

@@ -54,6 +54,23 @@ def test_who_fits_passes_the_first_of_the_queue_until_its_patience_ends() -> Non
     assert large.state is LeaseState.RUNNING
 
 
+def test_those_that_are_alike_are_told_what_holds_them_back_and_none_is_forgotten() -> None:
+    pool = Pool({"h": gpus(2)}, Terms(patience=60))
+    held = pool.ask()
+    pool.talk()
+    first, *others = [pool.ask(TWO) for _ in range(3)]
+    assert {lease.reason for lease in others} == {first.reason}
+    pool.wait(60)
+    pool.decide()
+    assert first.reason.startswith("2 GPUs asked for")
+    assert {lease.reason for lease in others} == {"what is free is kept for one that has waited for long"}
+    for ended, granted_now in zip((held, first, others[0]), (first, *others), strict=True):
+        pool.release(ended)
+        pool.talk()
+        assert granted_now.state is LeaseState.RUNNING
+    assert not pool.ledger.queue
+
+
 def test_patience_ends_by_time_alone() -> None:
     pool = Pool({"h": gpus(2)}, Terms(patience=60, silence=1000, renewal=1000))
     pool.ask()

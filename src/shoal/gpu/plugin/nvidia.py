@@ -1,4 +1,4 @@
-"""The node's NVIDIA GPUs, as NVML tells of them."""
+"""The machine's NVIDIA GPUs, as NVML tells of them, to the device plugin and to the pool's agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ https://docs.nvidia.com/deploy/xid-errors/"""
 
 
 class Nvidia:
-    """Whole GPUs. One that has told of a fault of its own stays unhealthy until the plugin is started again."""
+    """Whole GPUs. One that has told of a fault of its own stays unhealthy until NVML is asked by a new process."""
 
     def __init__(self, by: Sequence[PassBy] = (PassBy.ENV,), root: Path = Path("/")) -> None:
         """Raises SourceError where there is no driver. `root` is the root of /dev and /sys."""
@@ -126,11 +126,11 @@ class Nvidia:
         except self._nvml.NVMLError_LibraryNotFound as fault:
             raise SourceError(
                 "there is no NVIDIA driver here: libnvidia-ml.so.1 is missing",
-                "in a pod, runtimeClassName: nvidia brings it; without a GPU, use --software-gpus or --pool-shares",
+                "in a pod, runtimeClassName: nvidia brings it; without a GPU, use --software-gpus",
             ) from fault
         except self._nvml.NVMLError as fault:
             raise _unanswered(fault) from fault
 
 
 def _unanswered(fault: Exception) -> SourceError:
-    return SourceError(f"NVML: {fault}", "what does `nvidia-smi` say on this node?")
+    return SourceError(f"NVML: {fault}", "what does `nvidia-smi` say on this machine?")
