@@ -93,6 +93,11 @@ class JobState:
         seen = self.current.get(replica)
         return seen is not None and seen.state is ReplicaState.RUNNING
 
+    @property
+    def gated(self) -> bool:
+        """Whether the job waits in a queue for one of its replicas, so that no limit of its own is running."""
+        return any(replica.gated for replica in self.current.values())
+
     def pack(self) -> JobStatus:
         """The status with this pass's book-keeping written back."""
         self.status.attempts = {str(replica): n for replica, n in sorted(self.attempts.items()) if n}

@@ -21,6 +21,8 @@ from shoal.training.duties import leader, serves, trains
 from shoal.training.script import ScriptFacts, read_script
 
 IGNORE = "shoal.dev/lint-ignore"
+QUEUE = "kueue.x-k8s.io/queue-name"
+POD_GROUP = "kueue.x-k8s.io/pod-group-name"
 
 
 class Severity(StrEnum):
@@ -310,3 +312,23 @@ def _mortal_model(subject: Subject) -> Found:
         if job.spec.serve and claim.size and holds(claim.mount_path, job.spec.serve.base_path):
             problem = "the claim is made for the job and deleted with it, and its model is served on"
             yield f"spec.storage[{index}].size", problem, "use an existingClaim, or NFS"
+
+
+@rule("SH801", Severity.WARNING, "a queue that Kueue does not hold the job in")
+def _no_queue(subject: Subject) -> Found:
+    """Kueue knows jobs of `kubeflow.org/v1` alone: one of `shoal.dev/v1` starts at once, whatever its quota. A label on
+    the templates has each pod wait for itself."""
+    if subject.job.api_version == SHOAL_API and QUEUE in (subject.job.metadata.labels or {}):
+        hint = "make it one of kubeflow.org/v1 (`shoal convert`), or put the label on every template"
+        yield f"metadata.labels[{QUEUE}]", f"has no effect on a job of {SHOAL_API}", hint
+
+
+@rule("SH802", Severity.ERROR, "replicas as a pod group of Kueue")
+def _pod_group(subject: Subject) -> Found:
+    """Kueue keeps a pod of a group that has ended until another pod is there in its place, and Shoal makes a replica's
+    next pod, which has the same name, once the last one is gone. Neither ever comes: nothing is started again, and even
+    the deletion of the job leaves pods and their quota behind."""
+    for role, spec in subject.job.replicas.items():
+        if POD_GROUP in (spec.template.get("metadata", {}).get("labels") or {}):
+            path = subject.path(role, f"template.metadata.labels[{POD_GROUP}]")
+            yield path, "a replica of a pod group is never started again", "leave it out"

@@ -66,7 +66,10 @@ class ReplicaProgress:
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One observed process or pod. Times are seconds since the epoch; a signal N shows as exit code 128 + N."""
+    """One observed process or pod. Times are seconds since the epoch; a signal N shows as exit code 128 + N.
+
+    `gated`: somebody, such as a queue, has not yet let it be placed.
+    """
 
     id: ReplicaId
     attempt: int
@@ -79,6 +82,7 @@ class Replica:
     serving: bool | None = None
     in_place_restarts: int = 0
     message: str = ""
+    gated: bool = False
     log_tail: tuple[str, ...] = ()
     activity_at: float | None = None
     progress: ReplicaProgress | None = None

@@ -13,13 +13,14 @@ from shoal.training.failure import Failure
 from shoal.training.failure_policy import refuse_restart, restart
 from shoal.training.job_state import JobState
 from shoal.training.replica import Cause, Replica, ReplicaState
+from shoal.training.startup import waiting_since
 
 
 def answer_stall(state: JobState) -> Ending | None:
     """Restart everything that trains or serves when the job has stalled; an ending where that is not allowed."""
     timeout = state.run_policy.stall_timeout_seconds
     trainers = [replica for replica in state.current.values() if _trains(state, replica)]
-    if timeout is None or not trainers:
+    if timeout is None or not trainers or state.gated:
         return None
     due = _last_sign_of_life(state, trainers) + timeout
     if due > state.now:
@@ -39,8 +40,9 @@ def _trains(state: JobState, replica: Replica) -> bool:
 
 
 def _last_sign_of_life(state: JobState, trainers: list[Replica]) -> float:
-    """When training last got on. The start of a replica counts; a step that is reported again does not."""
-    started = max(replica.started_at or 0.0 for replica in trainers)
+    """When training last got on. The start of a replica counts, and the moment from which one was waited for; a step
+    that is reported again does not."""
+    started = max(waiting_since(state) or 0.0, *(replica.started_at or 0.0 for replica in trainers))
     if state.status.progress and any(replica.progress for replica in trainers):
         return max(started, state.status.progress.time)
     return max(started, *(replica.activity_at or 0.0 for replica in trainers))

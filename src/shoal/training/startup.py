@@ -1,7 +1,7 @@
 """Waiting for replicas: who is missing, and `startupTimeoutSeconds`.
 
 A replica is up when it runs and its port answers (where the backend can tell). TensorFlow itself waits for its peers
-without saying for whom; the status does.
+without saying for whom; the status does. Its time in a queue is not its own.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ NAMED = 3
 
 def await_startup(state: JobState) -> Ending | None:
     """Note since when the job has waited for replicas; an ending where that takes longer than allowed."""
-    missing = waiting_for(state)
-    if not missing:
-        state.status.waiting_time = None
-        return None
-    if state.status.waiting_time is None:
-        state.status.waiting_time = state.now
+    since = state.status.waiting_time = waiting_since(state)
     timeout = state.run_policy.startup_timeout_seconds
-    if timeout is None:
+    if since is None or timeout is None:
         return None
-    due = state.status.waiting_time + timeout
-    if due > state.now:
-        state.wake(due)
+    if since + timeout > state.now:
+        state.wake(since + timeout)
         return None
-    return Ending(False, "StartupTimeout", f"after {timeout} s still {waiting_message(state, missing)}")
+    return Ending(False, "StartupTimeout", f"after {timeout} s still {waiting_message(state, waiting_for(state))}")
+
+
+def waiting_since(state: JobState) -> float | None:
+    """Since when replicas are missing; None while a queue keeps one of them."""
+    if state.gated or not waiting_for(state):
+        return None
+    return state.status.waiting_time or state.now
 
 
 def waiting_for(state: JobState) -> list[ReplicaId]:

@@ -1,5 +1,8 @@
 """A job under Kueue, whose part the test plays: the same edits in the same order, as the integration
-`kubeflow.org/tfjob` of Kueue 0.17 makes them. The webhook is asked about each, and has to let all of them through."""
+`kubeflow.org/tfjob` of Kueue 0.17 makes them. The webhook is asked about each, and has to let all of them through.
+
+`tests/cluster/queues` has Kueue itself, which takes minutes to build.
+"""
 
 from __future__ import annotations
 

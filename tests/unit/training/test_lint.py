@@ -28,6 +28,17 @@ def calm(strategy, run_policy=None, **more):
     return with_container(a_job, args=["--folder=/shared/train"])
 
 
+def labelled(a_job, labels):
+    a_job.metadata.labels = labels
+    return a_job
+
+
+def with_template_labels(a_job, labels):
+    for spec in a_job.spec.tf_replica_specs.values():
+        spec.template = {**spec.template, "metadata": {"labels": labels}}
+    return a_job
+
+
 CASES = [
     ("SH101", calm("BetweenGraphAsync", Master=1, PS=1), {}),
     ("SH201", calm("AllReduce", Worker=2), {"Worker": KERAS_FIT}),
@@ -53,6 +64,8 @@ CASES = [
     ),
     ("SH701", calm("Independent", Worker=1, serve={"basePath": "/elsewhere/model"}), {}),
     ("SH702", calm("Independent", Worker=1, serve={"basePath": "/shared/model"}), {}),
+    ("SH801", labelled(calm("Independent", Worker=1), {"kueue.x-k8s.io/queue-name": "team"}), {}),
+    ("SH802", with_template_labels(calm("Independent", Worker=1), {"kueue.x-k8s.io/pod-group-name": "train"}), {}),
 ]
 
 
@@ -81,10 +94,17 @@ def test_a_gpu_asked_for_twice_is_found():
         (calm("AllReduce", Worker=2), {"Worker": "this is no Python"}),
         (calm("ParameterServer", Chief=1, PS=1, Worker=2, Evaluator=1), {}),
         (calm("BetweenGraphAsync", Chief=1, PS=1, Worker=2, enableDynamicWorker=True), {}),
+        (with_template_labels(calm("Independent", Worker=1), {"kueue.x-k8s.io/queue-name": "team"}), {}),
     ],
 )
 def test_a_sound_job_is_left_in_peace(a_job, scripts):
     assert lint(a_job, scripts) == []
+
+
+def test_a_job_of_kubeflow_waits_in_its_queue():
+    a_job = labelled(calm("Independent", Worker=1), {"kueue.x-k8s.io/queue-name": "team"})
+    a_job.api_version = "kubeflow.org/v1"
+    assert lint(a_job, {}) == []
 
 
 def test_rules_are_silenced_by_name():

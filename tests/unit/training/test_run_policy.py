@@ -83,6 +83,16 @@ def test_start_up_timeout_names_who_is_missing():
     assert "worker-0 (ImagePullBackOff)" in scenario.status.message
 
 
+def test_no_limit_runs_while_a_replica_waits_in_a_queue():
+    scenario = running(job(Worker=2, run_policy={"startupTimeoutSeconds": 20, "stallTimeoutSeconds": 20}))
+    scenario.see("worker-1", "Pending", gated=True)
+    for _ in range(3):
+        assert scenario.settle(30).wake_at is None
+    scenario.see("worker-1", "Pending", gated=False)
+    assert scenario.settle(30).wake_at == scenario.now + 20
+    assert (scenario.status.phase, scenario.status.retries) == ("Running", 0)
+
+
 def test_a_port_that_does_not_answer_is_named():
     scenario = Scenario(job(Chief=1, PS=1, Worker=1, run_policy={"startupTimeoutSeconds": 20}))
     scenario.obey()

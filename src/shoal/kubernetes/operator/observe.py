@@ -77,6 +77,7 @@ def observe(pod: Pod, id: ReplicaId, container: str) -> Replica:
         finished_at=_finished_at(pod, ended) if finished else None,
         in_place_restarts=_in_place_restarts(pod, status, ended),
         message=_message(pod, status, ended, state)[:MESSAGE_LENGTH],
+        gated=any(each.type == "PodScheduled" and each.reason == "SchedulingGated" for each in pod.status.conditions),
         log_tail=tuple(ended.message.splitlines()[-TAIL_LINES:]) if failed and ended and not _unstarted(ended) else (),
     )
 

@@ -28,7 +28,12 @@ TABLE: dict[str, tuple[Pod, ReplicaState, dict[str, Any]]] = {
     "no node has room": (
         pod("Pending", conditions=[condition("PodScheduled", "Unschedulable", "0/3 nodes", "False")]),
         PENDING,
-        {"message": "Unschedulable: 0/3 nodes"},
+        {"message": "Unschedulable: 0/3 nodes", "gated": False},
+    ),
+    "a queue has not let it through": (
+        pod("Pending", conditions=[condition("PodScheduled", "SchedulingGated", "gates", "False")]),
+        PENDING,
+        {"message": "SchedulingGated: gates", "gated": True},
     ),
     "no image": (
         pod("Pending", container(waiting("ImagePullBackOff", "back-off pulling x"))),
