@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-integration test-cluster cluster-up cluster-down lint format mutants bench bench-operator bench-serving clean
+.PHONY: help setup demo test test-integration test-cluster test-kueue cluster-up cluster-down lint format mutants bench bench-operator bench-serving clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, the
 	$(PYTEST) tests/cluster/api
 	$(PYTEST) tests/cluster/node
 
+test-kueue: $(SETUP) ## The operator with Kueue itself; builds it from source at first, which takes four minutes
+	$(PYTEST) tests/cluster/queues
+
 cluster-up: $(SETUP) ## Start a Kubernetes to work with: LEVEL=node (root, runs containers) or api
 	$(BIN)/python -m tests.cluster up $(if $(LEVEL),--level $(LEVEL))
 
@@ -62,6 +65,7 @@ bench: $(SETUP) ## Measure, and write the tables in benchmarks/
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/pool.py
+	$(BIN)/python benchmarks/models.py
 
 bench-operator: $(SETUP) ## The same for the operator and for Kubernetes clients, on test clusters (half an hour)
 	$(BIN)/python -m benchmarks.operator_scale

@@ -88,6 +88,11 @@ class Look(NamedTuple):
     phase: str
     alive: bool = False
 
+    @property
+    def outcome(self) -> str | None:
+        """The phase that the training has come to; None while it goes on. A run that serves its model is alive, too."""
+        return None if self.alive and self.phase != SERVING else self.phase
+
 
 class Place(NamedTuple):
     """Where a run is: `Folder` and its path, or `Namespace` and its name."""
@@ -123,6 +128,11 @@ class ServerLook(NamedTuple):
     status: ServerStatus
     phase: str
     since: float | None = None
+
+    @property
+    def outcome(self) -> str | None:
+        """The phase, as `Ready`; None while the server is still on its way there."""
+        return None if self.phase in ("Pending", "Updating") else self.phase
 
 
 class ServerDescription(NamedTuple):
@@ -186,12 +196,11 @@ class Run(Protocol):
         """Whether it will still change by itself. What has ended or is suspended will not."""
         ...
 
-    @property
-    def trains(self) -> bool:
-        """Whether its training will still change: that of a run which goes on alive to serve its model will not."""
-        ...
-
     def look(self) -> Look: ...
+
+    def outcome(self) -> str | None:
+        """`look().outcome` for whoever waits: at little cost, and as it was while a cluster is silent for a moment."""
+        ...
 
     def describe(self) -> Description: ...
 
@@ -251,6 +260,10 @@ class Server(Protocol):
         ...
 
     def look(self) -> ServerLook: ...
+
+    def outcome(self) -> str | None:
+        """`look().outcome` for whoever waits, as a run's."""
+        ...
 
     def describe(self) -> ServerDescription: ...
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from shoal.runs import Run, Runs, Server
 
 STOP_SECONDS = 60.0
+
+T = TypeVar("T")
 
 
 def register(app: typer.Typer) -> None:
@@ -97,11 +99,11 @@ def wait(
 
     runs = runs_on(on, context, namespace)
     found = [find(runs, name) for name in names]
-    if not _until(lambda: not any(map(_under_way, found)), timeout, runs.look_seconds):
-        still = ", ".join(each.name for each in found if _under_way(each))
+    phases = _until(lambda: _outcomes(found), timeout, runs.look_seconds)
+    if not phases:
+        still = ", ".join(each.name for each in found if each.outcome() is None)
         say(f"still running after {timeout:g} s: {still}")
         raise SystemExit(Exit.TIMEOUT)
-    phases = [each.look().phase for each in found]
     for each, phase in zip(found, phases, strict=True):
         say(f"{each.name} {phase.lower()}")
     if all(phase in ("Succeeded", SERVING, "Ready") for phase in phases):
@@ -109,9 +111,14 @@ def wait(
     raise SystemExit(Exit.FAILED if "Failed" in phases else Exit.STOPPED)
 
 
-def _under_way(found: Run | Server) -> bool:
-    """Whether there is something to wait for: the end of a run, or that a server is ready."""
-    return found.look().phase in ("Pending", "Updating") if found.kind == "ModelServer" else found.trains
+def _outcomes(found: Iterable[Run | Server]) -> list[str]:
+    """The phases that all of them have come to; none while one is still to be waited for."""
+    phases = []
+    for each in found:
+        if (phase := each.outcome()) is None:
+            return []
+        phases.append(phase)
+    return phases
 
 
 def _stop(runs: Runs, run: Run, timeout: float) -> None:
@@ -123,11 +130,11 @@ def _stop(runs: Runs, run: Run, timeout: float) -> None:
         )
 
 
-def _until(condition: Callable[[], bool], timeout: float | None, look_seconds: float) -> bool:
-    """Wait for the condition; False when the time is up."""
+def _until(condition: Callable[[], T], timeout: float | None, look_seconds: float) -> T:
+    """Wait for the condition; what it last was, which is not met when the time is up."""
     deadline = None if timeout is None else time.monotonic() + timeout
-    while not condition():
+    while not (met := condition()):
         if deadline is not None and time.monotonic() >= deadline:
-            return False
+            break
         time.sleep(look_seconds)
-    return True
+    return met

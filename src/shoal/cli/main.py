@@ -11,6 +11,7 @@ import typer
 
 from shoal import __version__
 from shoal.cli import (
+    bench,
     control,
     gpu,
     image,
@@ -33,7 +34,21 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-for group in (run, inspect, control, tensorboard, manifests, image, serve, predict, models, gpu, operator, install):
+for group in (
+    run,
+    inspect,
+    control,
+    tensorboard,
+    manifests,
+    image,
+    serve,
+    predict,
+    models,
+    bench,
+    gpu,
+    operator,
+    install,
+):
     group.register(app)
 
 

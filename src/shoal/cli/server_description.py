@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shoal.cli.description import conditions_table, events_table
@@ -9,6 +10,8 @@ from shoal.runs import Place, ServerDescription
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from shoal.resources import ServerStatus
 
 
 def describe_server(name: str, place: Place, description: ServerDescription) -> RenderableType:
@@ -39,7 +42,21 @@ def _facts(name: str, place: Place, description: ServerDescription) -> list[tupl
     else:
         facts.append(("Manifest", description.fault))
     told = f"{status.replicas} there, {status.ready_replicas} ready, {status.updated_replicas} as the spec says"
+    if status.silent_replicas:
+        told += f"; {status.silent_replicas} silent when asked for their models"
     facts.append(("Replicas", told))
+    facts += [("Serves", said) for said in _versions(status)]
     facts += [(label, at) for label, at in (("REST", status.url), ("gRPC", status.grpc)) if at]
     facts.append((place.label, place.value))
     return facts
+
+
+def _versions(status: ServerStatus) -> Iterator[str]:
+    """A line for each version: `digits 2 AVAILABLE (3 replicas)`."""
+    for model in status.models:
+        if not model.versions:
+            yield f"{model.name}: no version yet"
+        for version in model.versions:
+            count = f"{version.replicas} {'replica' if version.replicas == 1 else 'replicas'}"
+            why = f": {version.message}" if version.message else ""
+            yield f"{model.name} {version.version} {version.state} ({count}){why}"

@@ -24,6 +24,8 @@ from typing import Any, Literal
 from shoal.local.ports import HOST
 from shoal.local.runs import home_folder
 from shoal.resources import ModelServer, ServerPhase, ServerStatus, parse_server
+from shoal.resources.model_server import ModelStatus
+from shoal.resources.served_models import in_short, model_status, path_of, read_versions
 from shoal.resources.suggestion import nearest
 from shoal.runs import (
     Lines,
@@ -72,16 +74,23 @@ class LocalServer:
 
     def look(self) -> ServerLook:
         ports = self.server.spec.service_ports
-        ready = _is_ready(f"http://{HOST}:{ports.rest}/readyz")
+        rest = f"http://{HOST}:{ports.rest}"
+        ready = _is_ready(f"{rest}/readyz")
+        models = list(_models(rest, self.server)) if ready else []
         status = ServerStatus(
             phase=ServerPhase.READY if ready else ServerPhase.PENDING,
             replicas=1,
             ready_replicas=int(ready),
             updated_replicas=1,
-            url=f"http://{HOST}:{ports.rest}",
+            models=models,
+            served_versions=in_short(models),
+            url=rest,
             grpc=f"{HOST}:{ports.grpc}",
         )
         return ServerLook(status, status.phase.value, self.began_at)
+
+    def outcome(self) -> str | None:
+        return self.look().outcome
 
     def describe(self) -> ServerDescription:
         return ServerDescription(self.look(), self.server)
@@ -159,6 +168,16 @@ def _is_ready(url: str) -> bool:
             return bool(answer.status == 200)
     except (OSError, HTTPException):
         return False
+
+
+def _models(url: str, server: ModelServer) -> Iterator[ModelStatus]:
+    """What the process tells of its models; one that it does not tell of is left out."""
+    for model in server.spec.models:
+        with (
+            suppress(OSError, HTTPException, ValueError),
+            urllib.request.urlopen(url + path_of(model.name), timeout=READY_SECONDS) as answer,
+        ):
+            yield model_status(model.name, [read_versions(answer.read())])
 
 
 @contextmanager

@@ -23,6 +23,9 @@ from shoal.resources.tfjob import (
 SERVER_CONTAINER = "server"
 """The container of `template` that is the server's; others run beside it."""
 
+AVAILABLE = "AVAILABLE"
+"""The state of a version that answers, in the words of TensorFlow Serving."""
+
 Port = Annotated[int, Field(ge=1, le=65535)]
 Percent = Annotated[int, Field(ge=1, le=100)]
 Positive = Annotated[int, Field(ge=1)]
@@ -226,6 +229,29 @@ class ServerCondition(Model):
     observed_generation: int = Field(default=0, description="The generation of the spec that it is about.")
 
 
+class VersionStatus(Model):
+    """A version of a model, in one of the states that replicas have it in."""
+
+    version: Version = Field(description="Its number.")
+    state: str = Field(
+        description="What replicas say of it: AVAILABLE is one that answers; also START, LOADING, UNLOADING, END."
+    )
+    replicas: int = Field(default=0, description="How many replicas say so.")
+    message: str = Field(default="", description="Why it could not be loaded.")
+
+
+class ModelStatus(Model):
+    """A model as the replicas serve it."""
+
+    name: str = Field(description="What clients call it.")
+    versions: list[VersionStatus] = Field(default_factory=list, description="The newest ones, the newest first.")
+
+    @property
+    def available(self) -> list[int]:
+        """The versions that answer, the newest first."""
+        return list(dict.fromkeys(each.version for each in self.versions if each.state == AVAILABLE))
+
+
 class ServerStatus(Model):
     """What was last known of a server."""
 
@@ -239,6 +265,13 @@ class ServerStatus(Model):
     replicas: int = Field(default=0, description="Replicas that are there.")
     ready_replicas: int = Field(default=0, description="Replicas that answer.")
     updated_replicas: int = Field(default=0, description="Replicas as the spec now says.")
+    models: list[ModelStatus] = Field(
+        default_factory=list,
+        description="Which versions the replicas that answer have; a model that none has been asked for is not there.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
+    served_versions: str = Field(default="", description="Versions that answer, by model, as in digits:2,1.")
+    silent_replicas: int = Field(default=0, description="Ready replicas that did not tell of their models when asked.")
     selector: str | None = Field(default=None, description="Label query that finds the replicas' pods.")
     url: str | None = Field(default=None, description="Where REST is reached: from outside, or within the cluster.")
     grpc: str | None = Field(default=None, description="Where gRPC is reached within the cluster, as host:port.")

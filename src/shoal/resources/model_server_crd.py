@@ -39,6 +39,7 @@ RULES: Rules = {
 COLUMNS = (
     ("State", "string", ".status.phase", 0),
     ("Ready", "integer", ".status.readyReplicas", 0),
+    ("Versions", "string", ".status.servedVersions", 0),
     ("URL", "string", ".status.url", 0),
     ("Models", "string", ".spec.models[*].name", 1),
     ("Message", "string", ".status.message", 1),

@@ -119,7 +119,8 @@ class RunPolicy(Model):
         description="The controller that runs the job. Default: whichever watches this API group. Cannot change.",
     )
     startup_timeout_seconds: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="How long the job waits for missing replicas before it fails. Default: for ever."
+        default=None,
+        description="How long the job waits for replicas that no queue keeps before it fails. Default: for ever.",
     )
     stall_timeout_seconds: Annotated[int, Field(ge=1)] | None = Field(
         default=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,10 @@ class OperatorProcess:
         *options: str,
         kubeconfig: Path | None = None,
         before: str = "",
+        within: Sequence[str] = (),
     ) -> None:
-        """As the administrator, unless `kubeconfig` names somebody else. `before` is Python that it runs first."""
+        """As the administrator, unless `kubeconfig` names somebody else. `before` is Python that it runs first;
+        `within` a command that runs it, where it must reach pods."""
         self._log = cluster.folder / f"operator-{name}.log"
         self._began = self._log.stat().st_size if self._log.exists() else 0
         connection = [
@@ -49,7 +51,7 @@ class OperatorProcess:
         ]
         python, c, main, operator = COMMAND
         command = [python, c, f"{before}\n{main}", operator]
-        self.program = Program(f"operator {name}", [*command, *connection, *options], self._log)
+        self.program = Program(f"operator {name}", [*within, *command, *connection, *options], self._log)
 
     def wait_until_ready(self, timeout: float = 30) -> OperatorProcess:
         """Until it leads and its caches are filled."""

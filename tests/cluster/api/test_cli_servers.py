@@ -58,6 +58,31 @@ def test_a_server_is_listed_described_and_removed(shoal: Shoal, namespace: Kubec
     assert names(namespace, "pods,deployments,services,configmaps") <= {"kube-root-ca.crt"}
 
 
+def test_logs_are_followed_until_the_server_is_gone_and_each_line_is_told_once(
+    shoal: Shoal, namespace: Kubectl
+) -> None:
+    namespace.apply(model_server("digits", {"log": LOG}))
+    wait_for_server(namespace, "digits", "Ready")
+    (first,) = names(namespace, "pods")
+    process = shoal.begin("logs", "-f", "modelserver/digits")
+    try:
+        assert process.stdout is not None
+        # Line by line: what a reader has buffered, `communicate` would not see.
+        assert process.stdout.readline() == f"{first} | loaded\n"
+        assert process.stdout.readline() == f"{first} | ready\n"
+        # A pod that comes later is followed, too, and the one that stays is told of once.
+        namespace("scale", f"{SERVER}/digits", "--replicas=2")
+        wait_until(lambda: len(names(namespace, "pods")) == 2, 30, "the second pod")
+        (second,) = names(namespace, "pods") - {first}
+        assert process.stdout.readline() == f"{second} | loaded\n"
+        assert process.stdout.readline() == f"{second} | ready\n"
+        namespace("delete", f"{SERVER}/digits", "--wait=false")
+        assert process.communicate(timeout=30) == ("", "")
+    finally:
+        process.kill()
+    assert process.returncode == 0
+
+
 def test_jobs_and_servers_beside_each_other(shoal: Shoal, namespace: Kubectl) -> None:
     namespace.apply(tfjob("digits", Worker=role()), model_server("digits"), model_server("other"))
     wait_for_phase(namespace, "digits", "Running")

@@ -81,7 +81,7 @@ tf.saved_model.save(model, sys.argv[1], signatures=model.serve)
 @pytest.fixture(scope="module", autouse=True)
 def operator(node_cluster: NodeCluster) -> Iterator[OperatorProcess]:
     install_crds(node_cluster)
-    running = OperatorProcess(node_cluster, "serving")
+    running = OperatorProcess(node_cluster, "serving", within=node_cluster.namespaces.enter_network)
     yield running.wait_until_ready()
     running.program.stop()
     assert running.faults() == []
@@ -142,6 +142,7 @@ def test_a_model_is_trained_served_and_renewed_under_load(
     namespace.apply(job(image))
     wait_for_phase(namespace, "digits", "Succeeded", SECONDS)
     server = wait_for_server(namespace, "digits", "Ready", timeout=SECONDS)
+    wait_for_versions(namespace, "digits:1")
 
     url = f"{server['status']['url']}/v1/models/digits:predict"
     asks = container("clients", image.name, command=["python", "-c", CLIENTS, url], env=DIGITS)
@@ -155,6 +156,7 @@ def test_a_model_is_trained_served_and_renewed_under_load(
     subprocess.run([sys.executable, "-c", CONSTANT, str(second)], check=True, capture_output=True, timeout=120)
     assert publish(second, claim / "model").name == "2"
     clients.wait_until_seen("constant", 50)
+    wait_for_versions(namespace, "digits:2")
 
     pods = names_of(namespace)
     edit = {"spec": {"template": {"metadata": {"annotations": {"example.com/round": "2"}}}}}
@@ -163,6 +165,16 @@ def test_a_model_is_trained_served_and_renewed_under_load(
     wait_until(lambda: not names_of(namespace) & pods, 120, "the end of the first pods")
     clients.wait_until_seen("constant", clients.counts()["seen"]["constant"] + 50)
     assert set(clients.counts()["seen"]) == {"trained", "constant"}
+
+
+def wait_for_versions(namespace: Kubectl, versions: str) -> None:
+    """Until the status tells of them, and of no replica that does not."""
+
+    def told(server: Any) -> bool:
+        status = server["status"]
+        return status.get("servedVersions") == versions and "silentReplicas" not in status
+
+    namespace.wait_for(f"{SERVER}/digits", told, 90)
 
 
 RUNTIME_DEFAULT = {"type": "RuntimeDefault"}

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from shoal.kubernetes.client import connection, watching
+from shoal.kubernetes.client.runs import ClusterRuns
 from shoal.kubernetes.operator.client import Client
 from shoal.resources.yaml_text import write_yaml
 from tests.unit.resources.manifests import manifest
@@ -29,6 +30,10 @@ CONFIG = {
 def job(name: str, **status: object) -> dict[str, Any]:
     metadata = {"name": name, "namespace": "team", "uid": f"uid-of-{name}", "resourceVersion": "1"}
     return {"metadata": metadata, "apiVersion": "shoal.dev/v1", "spec": {"tfReplicaSpecs": {}}, "status": status}
+
+
+def model_server(name: str, **status: object) -> dict[str, Any]:
+    return {**job(name, **status), "spec": {"models": []}}
 
 
 def items(*objects: object) -> tuple[int, object]:
@@ -63,6 +68,7 @@ def server(monkeypatch, tmp_path) -> Server:
     file.write_text(yaml.safe_dump(CONFIG))
     monkeypatch.setenv("KUBECONFIG", str(file))
     monkeypatch.setenv("SHOAL_ON", "kubernetes")
+    monkeypatch.setattr(ClusterRuns, "look_seconds", 0.01)
     server = Server()
     monkeypatch.setattr(connection, "Client", partial(Client, transport=server))
     return server
@@ -125,13 +131,29 @@ def test_who_waits_bears_a_short_silence(shoal, server):
     of_job = "/apis/shoal.dev/v1/namespaces/team/tfjobs/train"
     silence = httpx2.ConnectError("no route")
     running, ended = (200, job("train", phase="Running")), (200, job("train", phase="Succeeded"))
-    server.answers[of_job] = [running, silence, ended]
+    server.answers[of_job] = [running, silence, ended, silence]
     server.answers["/apis/shoal.dev/v1/namespaces/team/modelservers"] = items()
     server.answers["/apis/"] = items(job("train", phase="Running"))
     server.answers["/api/"] = items()
     assert shoal("wait", "train").code == 0
     server.answers["/apis/"] = silence
     assert "does not answer: no route" in shoal("wait", "train").err
+
+
+def test_who_waits_for_a_server_bears_a_short_silence_and_no_long_one(shoal, server, monkeypatch):
+    of_server = "/apis/shoal.dev/v1/namespaces/team/modelservers/digits"
+    silence = httpx2.ConnectError("no route")
+    starting, ready = (model_server("digits", phase=phase) for phase in ("Pending", "Ready"))
+    server.answers[of_server] = [(200, starting), silence, silence, (200, ready), silence]
+    server.answers["/apis/shoal.dev/v1/namespaces/team/modelservers"] = items(starting)
+    server.answers["/apis/"] = items()
+    assert shoal("wait", "modelserver/digits") == (0, "", "digits ready\n")
+    server.answers[of_server] = [(200, starting), refusal(403, "you may not"), (200, ready)]
+    assert "the cluster refuses: you may not" in shoal("wait", "modelserver/digits").err
+    server.answers[of_server] = [(200, starting), silence, (200, ready)]
+    monkeypatch.setattr(connection, "PATIENCE_SECONDS", 0.0)
+    told = shoal("wait", "modelserver/digits")
+    assert (told.code, "does not answer: no route" in told.err) == (2, True)
 
 
 def test_a_job_that_no_operator_looks_at_is_told_and_a_short_silence_is_borne(shoal, server, monkeypatch, tmp_path):

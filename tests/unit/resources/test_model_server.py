@@ -75,6 +75,13 @@ status:
   replicas: 2
   readyReplicas: 2
   updatedReplicas: 2
+  models:
+  - name: digits
+    versions:
+    - {version: 3, state: END, replicas: 2, message: no such file}
+    - {version: 2, state: AVAILABLE, replicas: 2}
+  servedVersions: digits:2
+  silentReplicas: 1
   selector: a=b
   url: https://models.example.com
   grpc: digits.team:80

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import math
 import os
+import time
 from collections.abc import AsyncGenerator, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -54,13 +56,27 @@ class Connection:
         except _BROKEN as fault:
             raise _no_configuration(fault, files, context) from fault
         self._runner = asyncio.Runner()
+        self._answered = -math.inf
         # A command has no other end: it may be left from anywhere. The loop stays, for what is dropped still later.
         atexit.register(lambda: self._runner.run(self.client.close()))
 
     def run(self, asked: Coroutine[Any, Any, T]) -> T:
         """Raises RunError for whatever the server refuses, and where it does not answer."""
         with self.explained():
-            return self._runner.run(asked)
+            answer = self._runner.run(asked)
+        self._answered = time.monotonic()
+        return answer
+
+    def latest(self, asked: Coroutine[Any, Any, T], known: T) -> T:
+        """What is asked; what is `known` while the cluster does not answer for a moment: whoever waits for hours must
+        bear that."""
+        try:
+            return self.run(asked)
+        except RunError as fault:
+            silent = isinstance(fault.__cause__, UnreachableError)
+            if not silent or time.monotonic() - self._answered > PATIENCE_SECONDS:
+                raise
+            return known
 
     def iterate(self, source: AsyncGenerator[T, None]) -> Iterator[T]:
         """What comes, as it comes."""

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator
 from typing import Literal
 
-from shoal.kubernetes.client.connection import NO_KUBECTL, PATIENCE_SECONDS, Connection
+from shoal.kubernetes.client.connection import NO_KUBECTL, Connection
 from shoal.kubernetes.client.events import events_of
 from shoal.kubernetes.client.job_pods import JobPods
 from shoal.kubernetes.client.logs import PodLogs
 from shoal.kubernetes.client.snapshots import alive, look, pods_of, replicas, typed
 from shoal.kubernetes.labels import object_name
-from shoal.kubernetes.operator.api import NotFoundError, Object, UnreachableError
+from shoal.kubernetes.operator.api import NotFoundError, Object
 from shoal.kubernetes.operator.kinds import JOBS
 from shoal.kubernetes.operator.views import Job
 from shoal.kubernetes.tensorboard import SERVICE_PORT
@@ -32,7 +32,6 @@ class ClusterRun:
         self._client = connection.client
         self._options = options
         self._known = job
-        self._answered = time.monotonic()
         self._stored_as = JOBS[job.api_version]
 
     @property
@@ -49,23 +48,13 @@ class ClusterRun:
 
     @property
     def alive(self) -> bool:
-        """While the cluster does not answer for a moment, as it was: whoever waits for hours must bear that."""
-        try:
-            job = self._connection.run(self._current())
-        except RunError as fault:
-            silent = isinstance(fault.__cause__, UnreachableError)
-            if not silent or time.monotonic() - self._answered > PATIENCE_SECONDS:
-                raise
-            return alive(self._known)
-        self._answered = time.monotonic()
-        return alive(job)
-
-    @property
-    def trains(self) -> bool:
-        return self.alive  # a ModelServer serves its model, and is no part of it
+        return alive(self._latest())
 
     def look(self) -> Look:
         return self._connection.run(self._look())
+
+    def outcome(self) -> str | None:
+        return look(self._latest(), ()).outcome
 
     def describe(self) -> Description:
         seen = self.look()
@@ -143,6 +132,9 @@ class ClusterRun:
         if job is None:
             raise RunError(f"run {self.name!r} is gone", "it was removed, or its time to live was over")
         return job
+
+    def _latest(self) -> Job:
+        return self._connection.latest(self._current(), self._known)
 
     async def _look(self) -> Look:
         job = await self._current()

@@ -54,11 +54,12 @@ class ClusterServer:
         return self._known.metadata.labels.get(JOB_NAME, "")
 
     def look(self) -> ServerLook:
-        current = self._connection.run(_current(self._connection.client, self._known))
-        if current is None:
-            raise RunError(f"model server {self.name!r} is gone", "somebody has removed it")
-        self._known = current
-        return look(current)
+        self._known = self._connection.run(self._current())
+        return look(self._known)
+
+    def outcome(self) -> str | None:
+        self._known = self._connection.latest(self._current(), self._known)
+        return look(self._known).outcome
 
     def describe(self) -> ServerDescription:
         seen = self.look()
@@ -78,6 +79,12 @@ class ClusterServer:
     def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
         client = self._connection.client
         return self._connection.iterate(PodLogs(client, ServerPods(client, self._known), choice).lines())
+
+    async def _current(self) -> Stored:
+        current = await _current(self._connection.client, self._known)
+        if current is None:
+            raise RunError(f"model server {self.name!r} is gone", "somebody has removed it")
+        return current
 
     async def _remove(self) -> None:
         """In the foreground: the server is there until its pods have answered what was under way, and are gone."""

@@ -21,6 +21,8 @@ from shoal.kubernetes.install.rights import (
 )
 from shoal.kubernetes.install.values import Values
 from shoal.kubernetes.install.webhook import webhook_objects
+from shoal.kubernetes.labels import MODEL_SERVER
+from shoal.kubernetes.serving.pods import REST
 from shoal.resources.crd import kubeflow_crd, shoal_crd
 from shoal.resources.model_server_crd import model_server_crd
 
@@ -162,6 +164,12 @@ class _Installation:
             scraped["from"] = policy.metrics_from
         # The API server is often no pod, so that no peer stands for it.
         asked = [{"ports": [{"port": "webhook", "protocol": "TCP"}]}] if self.values.webhook.enabled else []
+        # Model servers are asked which versions they serve.
+        servers = {"matchExpressions": [{"key": MODEL_SERVER, "operator": "Exists"}]}
+        to_servers = {
+            "to": [{"namespaceSelector": {}, "podSelector": servers}],
+            "ports": [{"port": REST, "protocol": "TCP"}],
+        }
         return {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
@@ -170,7 +178,10 @@ class _Installation:
                 "podSelector": {"matchLabels": self.release.selector},
                 "policyTypes": ["Ingress", "Egress"],
                 "ingress": [scraped, *asked],
-                "egress": [{"ports": [{"port": port, "protocol": "TCP"} for port in policy.api_server_ports]}],
+                "egress": [
+                    {"ports": [{"port": port, "protocol": "TCP"} for port in policy.api_server_ports]},
+                    to_servers,
+                ],
             },
         }
 

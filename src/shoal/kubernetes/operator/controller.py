@@ -24,6 +24,7 @@ from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.operator.reconcile import Reconciler
 from shoal.kubernetes.operator.reflector import Reflector
 from shoal.kubernetes.operator.serving.reconcile import ServerReconciler
+from shoal.kubernetes.operator.serving.served import ServedModels
 from shoal.kubernetes.operator.views import Job, Named, Pod, Server
 from shoal.kubernetes.operator.volumes import delete_left_volumes
 from shoal.kubernetes.operator.wanted import read_status
@@ -68,7 +69,8 @@ class Controller:
         self._workers = workers
         self._recorder = Recorder(api, instance)
         self._reconciler = Reconciler(api, self.caches, self._recorder, metrics, gpus=gpus)
-        self._server_reconciler = ServerReconciler(api, self.caches, self._recorder, gpus=gpus)
+        self._served = ServedModels(api, self.caches, self.queue.add)
+        self._server_reconciler = ServerReconciler(api, self.caches, self._recorder, self._served, gpus=gpus)
         self._owners: list[Reflector[Any]] = [
             *(Reflector(api, kind, self.caches.jobs[name], namespace) for name, kind in JOBS.items()),
             Reflector(api, SERVERS, self.caches.servers, namespace),
@@ -98,7 +100,7 @@ class Controller:
             self.ready = True
             counts = {"jobs": len(self.caches.all_jobs()), "servers": len(self.caches.servers)}
             log.info("ready", **counts, pods=len(self.caches.pods))
-            running += [tasks.create_task(self._resync()), tasks.create_task(self._clean_volumes())]
+            running += map(tasks.create_task, (self._resync(), self._clean_volumes(), self._served.run()))
             workers = [tasks.create_task(self._work()) for _ in range(self._workers)]
             await self._stopping.wait()
             self.queue.close()

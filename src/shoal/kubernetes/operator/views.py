@@ -149,6 +149,7 @@ class PodStatus(View):
     phase: str = "Pending"
     reason: str = ""
     message: str = ""
+    pod_ip: str = field(default="", name="podIP")
     conditions: list[PodCondition] = field(default_factory=list)
     container_statuses: list[ContainerStatus] = field(default_factory=list)
     init_container_statuses: list[ContainerStatus] = field(default_factory=list)

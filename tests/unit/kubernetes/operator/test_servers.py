@@ -12,9 +12,12 @@ from shoal.kubernetes.operator.caches import Caches, ServerKey
 from shoal.kubernetes.operator.events import Recorder
 from shoal.kubernetes.operator.kinds import CONFIG_MAPS, DEPLOYMENTS, HTTP_ROUTES, INGRESSES, SERVERS, SERVICES, Kind
 from shoal.kubernetes.operator.serving.reconcile import ServerReconciler
+from shoal.kubernetes.operator.serving.served import Served, ServedModels
 from shoal.kubernetes.operator.serving.status import judge
 from shoal.kubernetes.operator.views import Deployment, Server
 from shoal.resources import ServerPhase
+from shoal.resources.model_server import VersionStatus
+from shoal.resources.served_models import model_status
 from tests.unit.kubernetes.operator.memory_api import MemoryAPI
 
 KEY = ServerKey("default", "digits")
@@ -59,7 +62,9 @@ class World:
 
     def restart(self) -> None:
         self.caches = Caches()
-        self.reconciler = ServerReconciler(self.api, self.caches, Recorder(self.api, "test"), clock=lambda: self.now)
+        self.served = ServedModels(self.api, self.caches, lambda key: None)
+        recorder = Recorder(self.api, "test")
+        self.reconciler = ServerReconciler(self.api, self.caches, recorder, self.served, clock=lambda: self.now)
 
     async def step(self) -> float | None:
         stores: dict[Kind[Any], Any] = {
@@ -259,3 +264,25 @@ def test_where_a_server_stands(wanted: int, status: dict[str, Any], phase: str, 
 def test_a_server_is_read_as_it_is_stored() -> None:
     stored = msgspec.convert({"metadata": {"name": "a"}, "apiVersion": "shoal.dev/v1"}, Server)
     assert (stored.kind, stored.spec, stored.status) == ("ModelServer", {}, {})
+
+
+async def test_the_status_tells_what_pods_have_told_as_long_as_one_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    await world.step()
+    heard = Served([model_status("digits", [[VersionStatus(version=2, state="AVAILABLE")]])], silent=1)
+    monkeypatch.setattr(world.served, "of", lambda uid: heard)
+    assert "models" not in await told(world, ready=0)
+    status = await told(world, ready=1)
+    assert status["models"] == [{"name": "digits", "versions": [{"version": 2, "state": "AVAILABLE", "replicas": 1}]}]
+    assert (status["servedVersions"], status["silentReplicas"]) == ("digits:2", 1)
+    # Another operator, that has asked nobody yet, leaves it so.
+    world.restart()
+    assert await told(world, ready=1) == status
+    assert not (await told(world, ready=0)).get("models")
+
+
+async def told(world: World, ready: int) -> dict[str, Any]:
+    """The status after a pass, where so many pods are ready."""
+    world.deployment(replicas=1, updatedReplicas=1, readyReplicas=ready)
+    await world.step()
+    return world.status

@@ -18,6 +18,7 @@ from shoal.kubernetes.operator.events import Recorder
 from shoal.kubernetes.operator.kinds import SERVERS
 from shoal.kubernetes.operator.merge_patch import merge_patch
 from shoal.kubernetes.operator.serving.objects import ServerObjects, WantedServer
+from shoal.kubernetes.operator.serving.served import ServedModels
 from shoal.kubernetes.operator.serving.status import READY, refused, server_status
 from shoal.kubernetes.operator.store import ObjectKey
 from shoal.kubernetes.operator.views import Server
@@ -37,6 +38,7 @@ class ServerReconciler:
         api: API,
         caches: Caches,
         recorder: Recorder,
+        served: ServedModels,
         clock: Callable[[], float] = time.time,
         gpus: GPUNames = GPU_NAMES,
     ) -> None:
@@ -46,6 +48,7 @@ class ServerReconciler:
         self._clock = clock
         self._gpus = gpus
         self._objects = ServerObjects(api, caches)
+        self._served = served
         self._known: dict[str, WantedServer] = {}
 
     async def reconcile(self, key: ServerKey) -> float | None:
@@ -66,12 +69,15 @@ class ServerReconciler:
         problem = await self._objects.bring_about(wanted)
         server = wanted.server.model_copy(update={"status": before})
         deployment = self._caches.deployments.get(ObjectKey(*key))
-        await self._write_status(stored, before, server_status(server, generation, deployment, problem, now))
+        served = self._served.of(stored.metadata.uid)
+        status = server_status(server, generation, deployment, problem, now, served)
+        await self._write_status(stored, before, status)
         return now + AGAIN_SECONDS if problem else None
 
     def forget(self, server: Server) -> None:
         """The server has been deleted. Its objects are the garbage collector's."""
         self._known.pop(server.metadata.uid, None)
+        self._served.forget(server.metadata.uid)
 
     def _wanted(self, stored: Server) -> WantedServer:
         uid, generation = stored.metadata.uid, stored.metadata.generation
