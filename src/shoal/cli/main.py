@@ -24,6 +24,7 @@ from shoal.cli import (
     run,
     serve,
     tensorboard,
+    ui,
 )
 from shoal.cli.terminal import Exit, complain
 
@@ -39,6 +40,7 @@ for group in (
     inspect,
     control,
     tensorboard,
+    ui,
     manifests,
     image,
     serve,
