@@ -32,8 +32,8 @@ demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a paramete
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
-test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault, the model server, the pool
-	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu
+test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault, the model server, the pool, the dashboard
+	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu tests/integration/web
 
 test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
 	$(PYTEST) tests/cluster/api
