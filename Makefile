@@ -65,6 +65,7 @@ bench: $(SETUP) ## Measure, and write the tables in benchmarks/
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/pool.py
+	$(BIN)/python benchmarks/broker.py
 	$(BIN)/python benchmarks/models.py
 
 bench-operator: $(SETUP) ## The same for the operator and for Kubernetes clients, on test clusters (half an hour)
