@@ -141,7 +141,7 @@ def train(
             data_name=data_name,
         )
         if job is None:
-            if scaling or gpu or image or on is On.KUBERNETES:
+            if scaling or gpu or image or on is not On.LOCAL:
                 refuse("--scaling, --gpu, --image and --on kubernetes belong to a job", "add --job worker=1")
             if data_dir and not data_dir.is_dir():  # said before TensorFlow is loaded, which takes seconds
                 refuse(f"--data-dir {data_dir}: there is no such folder")

@@ -14,7 +14,7 @@ from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_o
 from shoal.cli.terminal import Output, console, say
 
 if TYPE_CHECKING:
-    from shoal.runs import ListedServer, Look, Run, Runs, Server, ServerLook
+    from shoal.runs import ListedServer, Look, Place, Run, Runs, Server, ServerLook
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, or json for programs.")]
 
@@ -46,7 +46,7 @@ def ps(
         return
     from shoal.cli.listing import listing
 
-    console().print(listing(listed, servers))
+    console().print(listing(listed, servers, clusters=on.several))
 
 
 def describe(
@@ -108,20 +108,22 @@ _ENDED = ("Succeeded", "Failed")
 
 
 def _as_data(run: Run, look: Look) -> dict[str, Any]:
-    label, place = run.place
     return {
         "name": run.name,
         "kind": run.kind,
-        label.lower(): place,
+        **_place(run.place),
         **json.loads(look.snapshot.dump()),
         "phase": look.phase,
     }
 
 
 def _server_as_data(server: Server, look: ServerLook) -> dict[str, Any]:
-    label, place = server.place
-    about = {"name": server.name, "kind": server.kind, label.lower(): place}
+    about = {"name": server.name, "kind": server.kind, **_place(server.place)}
     return {**about, "status": look.status.dump(), "phase": look.phase}
+
+
+def _place(place: Place) -> dict[str, str]:
+    return {place.label.lower(): place.value} | ({"cluster": place.cluster} if place.cluster else {})
 
 
 def _servers(runs: Runs) -> Sequence[ListedServer]:

@@ -44,7 +44,7 @@ class ClusterRun:
 
     @property
     def place(self) -> Place:
-        return Place("Namespace", self._known.metadata.namespace)
+        return Place("Namespace", self._known.metadata.namespace, self._connection.context or "")
 
     @property
     def alive(self) -> bool:
