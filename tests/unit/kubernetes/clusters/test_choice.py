@@ -111,6 +111,7 @@ def test_the_cluster_with_room_for_most_of_it():
 def test_whose_room_is_unknown_comes_after_who_has_room_and_before_who_has_not():
     unknown = Room(None, None)
     assert choose([pod()], {"dark": unknown, "full": room(node(0))}).cluster == "dark"
+    assert choose([pod()], {"dark": unknown, "free": room(node(1, gpus=1))}).cluster == "free"
     choice = choose([pod()], {"dark": unknown, "free": room(node(1))})
     assert choice.reasons == [
         "free has room for the one replica (1 CPUs, 8 GiB free)",
