@@ -23,6 +23,7 @@ from shoal.cli import (
     predict,
     run,
     serve,
+    tenant,
     tensorboard,
 )
 from shoal.cli.terminal import Exit, complain
@@ -46,6 +47,7 @@ for group in (
     models,
     bench,
     gpu,
+    tenant,
     operator,
     install,
 ):
