@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.cli.display import describe_progress, format_seconds, job_table
+from shoal.cli.display import describe_progress, job_table
 from shoal.cli.table import table
+from shoal.durations import format_seconds
 from shoal.resources import Condition, FirstFailure
 from shoal.resources.model_server import ServerCondition
 from shoal.runs import Description, Event, Place

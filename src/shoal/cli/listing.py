@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.cli.display import STYLES, describe_progress, elapsed, format_seconds
+from shoal.cli.display import STYLES, describe_progress, elapsed
 from shoal.cli.table import table
+from shoal.durations import format_seconds
 from shoal.runs import INTERRUPTED, Listed, ListedServer
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from shoal.cli import (
     serve,
     tenant,
     tensorboard,
+    ui,
 )
 from shoal.cli.terminal import Exit, complain
 
@@ -40,6 +41,7 @@ for group in (
     inspect,
     control,
     tensorboard,
+    ui,
     manifests,
     image,
     serve,
