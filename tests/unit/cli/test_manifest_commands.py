@@ -145,7 +145,7 @@ def test_what_is_rendered_is_no_job_of_shoal(shoal, tmp_path):
     (tmp_path / "objects.yaml").write_text(shoal("render", EXAMPLES / "master.yaml").out)
     assert not [document for document in load(tmp_path / "objects.yaml") if document.job]
     again = shoal("render", tmp_path / "objects.yaml")
-    said = f"error: {tmp_path}/objects.yaml: there is no TFJob and no ModelServer in it\n"
+    said = f"error: {tmp_path}/objects.yaml: there is no TFJob and no other resource of Shoal's in it\n"
     assert (again.code, again.err) == (2, said)
 
 
