@@ -117,12 +117,7 @@ def resume(
 
 def _serve(servers: Sequence[ModelServer], file: str, on: On, detach: bool) -> NoReturn:
     """Serve the models of one ModelServer, in this process, until it is told to end."""
-    if on is On.KUBERNETES:
-        refuse(f"{file} has a ModelServer alone, which needs no watching", f"kubectl apply -f {file}")
-    if len(servers) > 1:
-        refuse(f"{file} has {len(servers)} ModelServers", "run them from files of their own, each on ports of its own")
-    if detach:
-        refuse("a ModelServer is served in the foreground here", "leave --detach out")
+    _refuse_all_but_one_here("ModelServer", len(servers), file, on, detach)
     from shoal.cli.serve import serve
     from shoal.kubernetes.serving.config import model_list
     from shoal.local.model_folders import local_models
@@ -139,12 +134,7 @@ def _serve(servers: Sequence[ModelServer], file: str, on: On, detach: bool) -> N
 
 def _show(boards: Sequence[TensorBoard], file: str, on: On, detach: bool) -> NoReturn:
     """Show one TensorBoard until it is told to end."""
-    if on is On.KUBERNETES:
-        refuse(f"{file} has a TensorBoard alone, which needs no watching", f"kubectl apply -f {file}")
-    if len(boards) > 1:
-        refuse(f"{file} has {len(boards)} TensorBoards", "run them from files of their own")
-    if detach:
-        refuse("a TensorBoard is shown in the foreground here", "leave --detach out")
+    _refuse_all_but_one_here("TensorBoard", len(boards), file, on, detach)
     from shoal.cli.tensorboard import show
     from shoal.local.boards import board_of, local_log_dirs
     from shoal.local.ports import free_port
@@ -152,6 +142,16 @@ def _show(boards: Sequence[TensorBoard], file: str, on: On, detach: bool) -> NoR
     (board,) = boards
     port = free_port()
     show(board_of(local_log_dirs(board), port), port)
+
+
+def _refuse_all_but_one_here(kind: str, count: int, file: str, on: On, detach: bool) -> None:
+    """One resource that is no job runs in this process, in the foreground; more cannot, and a cluster needs no help."""
+    if on is On.KUBERNETES:
+        refuse(f"{file} has a {kind} alone, which needs no watching", f"kubectl apply -f {file}")
+    if count > 1:
+        refuse(f"{file} has {count} {kind}s", "run them from files of their own, each on ports of its own")
+    if detach:
+        refuse(f"a {kind} runs in the foreground here", "leave --detach out")
 
 
 def _lint(documents: list[Document]) -> None:
