@@ -146,7 +146,7 @@ def _show(boards: Sequence[TensorBoard], file: str, on: On, detach: bool) -> NoR
 
 def _refuse_all_but_one_here(kind: str, count: int, file: str, on: On, detach: bool) -> None:
     """One resource that is no job runs in this process, in the foreground; more cannot, and a cluster needs no help."""
-    if on is On.KUBERNETES:
+    if on is not On.LOCAL:
         refuse(f"{file} has a {kind} alone, which needs no watching", f"kubectl apply -f {file}")
     if count > 1:
         refuse(f"{file} has {count} {kind}s", "run them from files of their own, each on ports of its own")

@@ -44,7 +44,7 @@ def tensorboard(
 
     chosen = port or free_port()
     if any("=" in each for each in shown):
-        if on is On.KUBERNETES:
+        if on is not On.LOCAL:
             refuse("folders are of this machine", "on a cluster, apply a TensorBoard: docs/tensorboard.md")
         show(_of_folders(shown, chosen), chosen)
     if len(shown) > 1:
