@@ -95,10 +95,12 @@ class Look(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a run is: `Folder` and its path, or `Namespace` and its name."""
+    """Where a run is: `Folder` and its path, or `Namespace` and its name. `cluster` is the context that was named for
+    the cluster; empty where none was, and on this machine."""
 
     label: str
     value: str
+    cluster: str = ""
 
 
 class Event(NamedTuple):

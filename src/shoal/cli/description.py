@@ -56,6 +56,8 @@ def _facts(name: str, place: Place, description: Description) -> list[tuple[str,
     used = f"{snapshot.status.retries} used" if snapshot.status.retries else "none used"
     facts.append(("Retries", f"{'no limit' if limit is None else f'limit {limit}'}, {used}"))
     facts.append((place.label, place.value))
+    if place.cluster:
+        facts.append(("Cluster", place.cluster))
     return facts
 
 

@@ -48,7 +48,7 @@ def ps(
         return
     from shoal.cli.listing import listing
 
-    console().print(listing(listed, servers))
+    console().print(listing(listed, servers, clusters=on.several))
 
 
 def describe(

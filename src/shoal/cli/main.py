@@ -23,6 +23,7 @@ from shoal.cli import (
     predict,
     run,
     serve,
+    tenant,
     tensorboard,
     ui,
 )
@@ -48,6 +49,7 @@ for group in (
     models,
     bench,
     gpu,
+    tenant,
     operator,
     install,
 ):

@@ -232,7 +232,7 @@ class _Dashboard:
 
     def _place(self, name: str) -> str:
         with self._lender.lent() as runs:
-            return " ".join(runs.find(name).place)
+            return " ".join(filter(None, runs.find(name).place))
 
     def _api(self, tell: Callable[[Request], Any]) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from shoal.resources import ReplicaType, TFJob
-from shoal.runs import INTERRUPTED, SERVING, Description, Look, Measurement, Run, RunError, Runs
+from shoal.runs import INTERRUPTED, SERVING, Description, Look, Measurement, Place, Run, RunError, Runs
 from shoal.told import run_as_data, server_as_data
 from shoal.web.borrowing import Lender
 
@@ -36,7 +36,7 @@ class JobView(NamedTuple):
     """Everything about one job."""
 
     name: str
-    place: tuple[str, str]
+    place: Place
     description: Description
     row: JobRow
     history: Sequence[Measurement]
@@ -58,7 +58,7 @@ class ServerView(NamedTuple):
     """A model server. `since` is in seconds since the epoch."""
 
     name: str
-    place: tuple[str, str]
+    place: Place
     made_for: str
     phase: str
     status: Any
