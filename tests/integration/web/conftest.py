@@ -2,85 +2,76 @@
 
 from __future__ import annotations
 
-import shutil
-import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.integration.harness import SHOAL, Job, Shoal
+from tests.integration.harness import Job, Shoal
 from tests.integration.local.jobs import write_job
+from tests.integration.web.chromium import chromium_program
+from tests.integration.web.dashboard import Dashboard
+from tests.integration.web.hostile import write_hostile_job
+
+Visit = Callable[..., Page]
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    assert program, "these tests need Chromium: apt-get install chromium"
+    program = chromium_program()
     with sync_playwright() as playwright:
+        # As root, Chromium has no sandbox; it loads nothing but the dashboard.
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         browser.close()
 
 
-class Dashboard:
-    """The command, and the addresses that it prints."""
-
-    def __init__(self, shoal: Shoal) -> None:
-        self.process = subprocess.Popen(
-            [*SHOAL, "ui"], env=shoal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        self.address = self._next_address()
-        self.root = self.address.partition("/open")[0]
-
-    def enter(self, page: Page) -> None:
-        """Open a browser by the address, which is used up."""
-        self.used = self.address
-        page.goto(self.address)
-        page.wait_for_url(f"{self.root}/")
-        self.address = self._next_address()
-
-    def close(self) -> tuple[int, str]:
-        """Ctrl-C; the exit code, and what was said."""
-        self.process.send_signal(signal.SIGINT)
-        _, said = self.process.communicate(timeout=20)
-        return self.process.returncode, said
-
-    def _next_address(self) -> str:
-        assert self.process.stdout
-        line = self.process.stdout.readline().strip()
-        assert line, "the dashboard has left"
-        return line
-
-
-@pytest.fixture
-def dashboard(shoal: Shoal) -> Iterator[Dashboard]:
+@pytest.fixture(scope="package")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dashboard]:
+    """The dashboard over a run that goes on, `digits`, one that has `finished`, and one that is `broken` and hostile.
+    For tests that change none of them."""
+    shoal = Shoal(tmp_path_factory.mktemp("site") / "home")
+    folders = [tmp_path_factory.mktemp(name) for name in ("digits", "finished", "broken")]
+    digits = shoal.detach(write_job(folders[0], name="digits", steps=100_000, PS=1, Worker=2))
+    finished = shoal.detach(write_job(folders[1], name="finished", steps=40, Worker=1))
+    broken = shoal.detach(write_hostile_job(folders[2]))
+    digits.until(lambda: digits.step > 3)
+    assert (finished.end(), broken.end()) == ("Succeeded", "Failed")
     opened = Dashboard(shoal)
     yield opened
-    if opened.process.poll() is None:
-        opened.close()
+    opened.close()
+    shoal.close()
 
 
 @pytest.fixture
 def job(shoal: Shoal, tmp_path: Path) -> Job:
-    """One that trains, slowly, over two workers and a parameter server."""
-    running = shoal.detach(write_job(tmp_path, name="digits", steps=100_000, PS=1, Worker=2))
+    """One of the test's own that trains, slowly, over two workers and a parameter server."""
+    running = shoal.detach(write_job(tmp_path, name="letters", steps=100_000, PS=1, Worker=2))
     running.wait("Running")
     return running
 
 
-Visit = Callable[..., Page]
+@pytest.fixture
+def dashboard(shoal: Shoal) -> Iterator[Dashboard]:
+    """Over the test's own runs."""
+    opened = Dashboard(shoal)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture
-def visit(chromium: Browser, dashboard: Dashboard) -> Iterator[Visit]:
-    """A browser that has been let in. Whatever its console complains of fails the test in the end."""
+def visit(chromium: Browser) -> Iterator[Visit]:
+    """Opens a browser that is let in. Whatever its console complains of fails the test in the end, but for pages that
+    are not there and a dashboard that has left, which tests ask for."""
     contexts, complaints = [], []
 
-    def open_page(width: int = 1440, scheme: str = "light") -> Page:
-        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    def enter(dashboard: Dashboard, width: int = 1440, scheme: str = "light", script: bool = True) -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,  # type: ignore[arg-type]
+            java_script_enabled=script,
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
@@ -88,7 +79,8 @@ def visit(chromium: Browser, dashboard: Dashboard) -> Iterator[Visit]:
         dashboard.enter(page)
         return page
 
-    yield open_page
+    yield enter
     for context in contexts:
         context.close()
-    assert complaints == []
+    asked_for = ("404 (Not Found)", "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING")
+    assert [each for each in complaints if not any(word in each for word in asked_for)] == []
