@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.integration.web.accessibility import faults
 from tests.integration.web.hostile import MARKUP
 
 VIEWS = (
@@ -32,11 +30,6 @@ def test_every_view_fits_and_has_no_fault_that_axe_finds(site, visit, width):
         page.emulate_media(color_scheme="dark")
         assert faults(page, runOnly=["color-contrast"]) == [], f"{path}, dark"
         page.emulate_media(color_scheme="light")
-
-
-def faults(page: Page, **options: Any) -> list[tuple[str, str]]:
-    found = Axe().run(page, options=options).response["violations"]
-    return [(each["id"], each["nodes"][0]["html"]) for each in found]
 
 
 def test_a_failed_job_tells_why_in_its_own_words_and_runs_none_of_them(site, visit):
