@@ -204,6 +204,7 @@ def record(rate: int, shake: float = 0.01) -> LoadRecord:
     counts.answered = [int(rate * (1 + shake * (i % 3 - 1))) for i in range(10)]
     for block in counts.blocks:
         block.add(np.random.default_rng(rate).exponential(1 / rate, 1000))
+    counts.blocks[0].add([0.1])
     asked = Asked("127.0.0.1:8500", "gRPC", "m", 1, "serving_default", 1, 16, 8, 1, None, "constant", 10, 2)
     return LoadRecord(asked, counts)
 

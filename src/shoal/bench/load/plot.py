@@ -57,7 +57,8 @@ def _line(histogram: Histogram, decades: float) -> list[tuple[float, float]]:
     """Points of (log10 of how many requests one in so many exceeds, seconds), as far as there are requests to tell."""
     end = min(decades, math.log10(max(histogram.total, 1)))
     ats = [end * number / POINTS for number in range(POINTS + 1)]
-    return list(zip(ats, histogram.percentiles([100 * (1 - 10**-at) for at in ats]), strict=True))
+    percents = [100 * (1 - 10**-at) for at in ats[:-1]]
+    return list(zip(ats, histogram.percentiles([*percents, 100]), strict=True))
 
 
 def _step(highest: float) -> float:
