@@ -23,7 +23,7 @@ from shoal.bench.options import (
     VariableUpdate,
     parse_roles,
 )
-from shoal.cli import bench_serve
+from shoal.cli import bench_export, bench_serve
 from shoal.cli.bench_flags import respelt, tf_config
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption
 from shoal.cli.table import table
@@ -40,6 +40,7 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the re
 def register(root: typer.Typer) -> None:
     """Add the group."""
     app.command()(bench_serve.serve)
+    app.command()(bench_export.export)
     root.add_typer(app)
 
 
