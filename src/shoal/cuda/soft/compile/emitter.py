@@ -46,6 +46,11 @@ class Structures:
         where, kind = self.place(pointer, structure, name, index)
         self.builder.store(kind(value) if isinstance(value, int) else value, where)
 
+    def store_atomic(self, value: Llvm, where: Llvm, order: str) -> None:
+        """llvmlite wants a pointer that knows its type here."""
+        typed = self.builder.bitcast(where, value.type.as_pointer())
+        self.builder.store_atomic(value, typed, order, max(value.type.width // 8, 1))
+
 
 class Emitter(Structures):
     """The LLVM function of one kernel while it is built. `builder` stands where the next instruction goes."""

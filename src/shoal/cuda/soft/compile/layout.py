@@ -77,6 +77,7 @@ class Block(ctypes.Structure):
         ("waiting", ctypes.c_uint32 * BARRIERS),
         ("arrived", ctypes.c_uint32 * BARRIERS),
         ("expected", ctypes.c_uint32 * BARRIERS),
+        ("yes", ctypes.c_uint32 * BARRIERS),  # whose predicate holds
         ("agreed", ctypes.c_uint32 * BARRIERS),
     )
 

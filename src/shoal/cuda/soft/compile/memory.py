@@ -166,7 +166,7 @@ def store(e: Emitter, op: Op) -> None:
         value = e.read(item, type_.bits, loose=True)
         element = e.builder.gep(where, [I64(index * type_.bytes)], source_etype=ir.IntType(8)) if index else where
         if ordering and type_.bits <= 64:
-            e.builder.store_atomic(value, element, "release" if ordering == "release" else "monotonic", type_.bytes)
+            e.store_atomic(value, element, "release" if ordering == "release" else "monotonic")
         else:
             e.builder.store(value, element, align=type_.bytes)
 

@@ -154,11 +154,8 @@ class _Release(_Part):
         b = self.builder
         zero, ended, runnable = I32(0), self.variable(I32(0)), self.variable(I32(0))
         with self.each(zero, I32(BARRIERS)) as number:
-            for name in ("waiting", "expected"):
+            for name in ("waiting", "expected", "yes"):
                 b.store(zero, self.cell(name, number))
-        yes = self.variable_array()
-        with self.each(zero, I32(BARRIERS)) as number:
-            b.store(zero, b.gep(yes, [b.zext(number, I64)], source_etype=I32))
         with self.each(zero, self.count) as number:
             thread = self.thread(number)
             state = self.field(thread, Thread, "state")
@@ -171,7 +168,7 @@ class _Release(_Part):
                 self.add(self.cell("waiting", barrier), I32(1))
                 b.store(self.field(thread, Thread, "count"), self.cell("expected", barrier))
                 given = b.zext(b.icmp_unsigned("!=", self.field(thread, Thread, "given"), I64(0)), I32)
-                self.add(b.gep(yes, [b.zext(barrier, I64)], source_etype=I32), given)
+                self.add(self.cell("yes", barrier), given)
         with b.if_then(b.icmp_unsigned("==", self.get(ended), self.count)):
             b.ret(I32(-1))
         with self.each(zero, self.count) as number:
@@ -186,7 +183,7 @@ class _Release(_Part):
                 there = b.add(b.add(waiting, arrived), b.select(all_, self.get(ended), zero))
                 with b.if_then(b.icmp_unsigned(">=", there, b.select(all_, self.count, expected))):
                     self.put(thread, Thread, "group", waiting)
-                    those = b.load(b.gep(yes, [b.zext(barrier, I64)], source_etype=I32), typ=I32)
+                    those = b.load(self.cell("yes", barrier), typ=I32)
                     self.put(thread, Thread, "ballot", those)
                     self.put(thread, Thread, "state", int(Stop.RUN))
                     b.store(b.add(self.get(runnable), I32(1)), runnable)
@@ -197,10 +194,6 @@ class _Release(_Part):
                 b.store(zero, self.cell("arrived", number))
             b.store(zero, done)
         b.ret(self.get(runnable))
-
-    def variable_array(self) -> Llvm:
-        with self.builder.goto_block(self.entry):
-            return self.builder.alloca(ir.ArrayType(I32, BARRIERS))
 
     def add(self, cell: Llvm, value: Llvm) -> None:
         self.builder.store(self.builder.add(self.builder.load(cell, typ=I32), value), cell)
@@ -306,4 +299,4 @@ class _Run(_Part):
                 self.put(self.launch, Launch, "fault_thread", self.field(thread, Thread, "index", at), at)
                 self.put(self.launch, Launch, "fault_block", self.field(self.block, Block, "index", at), at)
             stop, _ = self.place(self.launch, Launch, "stop")
-            b.store_atomic(I32(1), stop, "seq_cst", 4)
+            self.store_atomic(I32(1), stop, "seq_cst")

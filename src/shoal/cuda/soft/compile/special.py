@@ -80,7 +80,7 @@ def _clock(e: Emitter, cycles: bool) -> Llvm:
     if known is None:
         known = ir.Function(e.module, ir.FunctionType(I32, [I32, POINTER]), "clock_gettime")
     with e.builder.goto_block(e.entry):
-        spec = e.builder.alloca(ir.ArrayType(I64, 2))
+        spec = e.builder.bitcast(e.builder.alloca(ir.ArrayType(I64, 2)), POINTER)
     e.builder.call(known, [I32(0), spec])
     seconds = e.builder.load(spec, typ=I64)
     nanoseconds = e.builder.load(e.builder.gep(spec, [I64(8)], source_etype=ir.IntType(8)), typ=I64)
