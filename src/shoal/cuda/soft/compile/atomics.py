@@ -30,7 +30,9 @@ _ALLOWED = {
 }
 
 
-@instruction("atomics", "atom red", ".and .or .xor .exch .cas .inc .dec .min .max .add, scalar types; global, shared, generic")
+@instruction(
+    "atomics", "atom red", ".and .or .xor .exch .cas .inc .dec .min .max .add, scalar types; global, shared, generic"
+)
 def atom(e: Emitter, op: Op) -> None:
     form = Form(op)
     gives = op.opcode == "atom"

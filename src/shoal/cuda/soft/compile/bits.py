@@ -49,7 +49,9 @@ def shift(e: Emitter, value: Llvm, amount: Llvm, how: str) -> Llvm:
 def shifts(e: Emitter, op: Op) -> None:
     form = Form(op)
     form.operands(3)
-    allowed = ("b16", "b32", "b64") if op.opcode == "shl" else ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
+    allowed = (
+        ("b16", "b32", "b64") if op.opcode == "shl" else ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
+    )
     type_ = form.done(*allowed)
     how = "shl" if op.opcode == "shl" else ("ashr" if type_.signed else "lshr")
     e.write(op.operands[0], shift(e, e.read(op.operands[1], type_.bits), e.read(op.operands[2], 32), how))

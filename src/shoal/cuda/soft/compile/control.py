@@ -15,7 +15,9 @@ PRINT, ASSERT = 1, 2
 """What the host's function is asked for."""
 
 
-@instruction("control", "bar barrier", ".sync .arrive .red.popc.u32 .red.and.pred .red.or.pred, .warp.sync, .cta .aligned")
+@instruction(
+    "control", "bar barrier", ".sync .arrive .red.popc.u32 .red.and.pred .red.or.pred, .warp.sync, .cta .aligned"
+)
 def bar(e: Emitter, op: Op) -> None:
     form = Form(op)
     form.flag("cta")

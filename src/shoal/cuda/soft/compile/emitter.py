@@ -47,9 +47,9 @@ class Structures:
         self.builder.store(kind(value) if isinstance(value, int) else value, where)
 
     def store_atomic(self, value: Llvm, where: Llvm, order: str) -> None:
-        """llvmlite wants a pointer that knows its type here."""
-        typed = self.builder.bitcast(where, value.type.as_pointer())
-        self.builder.store_atomic(value, typed, order, max(value.type.width // 8, 1))
+        """`IRBuilder.store_atomic` asks the pointer for its type, which opaque pointers do not have."""
+        size = max(value.type.width // 8, 1)
+        self.builder._insert(ir.instructions.StoreAtomicInstr(self.builder.block, value, where, order, size))
 
 
 class Emitter(Structures):
@@ -149,9 +149,7 @@ class Emitter(Structures):
         bits = target.type.bits
         if value.type.width != bits:
             if not loose or value.type.width > bits:
-                raise self.error(
-                    f"{target.name.partition('#')[0]} has {bits} bits, and the result {value.type.width}"
-                )
+                raise self.error(f"{target.name.partition('#')[0]} has {bits} bits, and the result {value.type.width}")
             value = self.builder.sext(value, ir.IntType(bits)) if signed else self.resize(value, bits)
         self.builder.store(value, self.home(target))
 

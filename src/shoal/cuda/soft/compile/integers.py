@@ -147,9 +147,7 @@ def mul24(e: Emitter, op: Op) -> None:
     part = form.need("lo", "hi")
     type_ = form.done("u32", "s32")
     shift = e.builder.ashr if type_.signed else e.builder.lshr
-    left, right = (
-        shift(e.builder.shl(e.read(operand, 32), I32(8)), I32(8)) for operand in op.operands[1:3]
-    )
+    left, right = (shift(e.builder.shl(e.read(operand, 32), I32(8)), I32(8)) for operand in op.operands[1:3])
     wide = product(e, type_, left, right)
     value = e.builder.trunc(e.builder.lshr(wide, wide.type(16 if part == "hi" else 0)), I32)
     if op.opcode == "mad24":

@@ -13,7 +13,18 @@ from shoal.cuda.soft.compile.table import TABLE, Entry, Form, instruction
 from shoal.cuda.soft.ptx.flat import Flat, Inverse, Op, Register, Target
 from shoal.cuda.soft.ptx.liveness import Block, before, blocks
 
-for _family in ("integers", "bits", "floats", "functions", "compare", "convert", "memory", "atomics", "warp", "control"):
+for _family in (
+    "integers",
+    "bits",
+    "floats",
+    "functions",
+    "compare",
+    "convert",
+    "memory",
+    "atomics",
+    "warp",
+    "control",
+):
     importlib.import_module(f"shoal.cuda.soft.compile.{_family}")
 
 _WAITS_FOR_OTHERS = frozenset(("volatile", "relaxed", "acquire", "mmio"))
@@ -42,7 +53,9 @@ def build(flat: Flat) -> Code:
 def entry_of(op: Op) -> Entry:
     found = TABLE.get(op.opcode)
     if found is None:
-        raise Form(op).error("the software GPU does not have this instruction (docs/software-gpu.md lists those it has)")
+        raise Form(op).error(
+            "the software GPU does not have this instruction (docs/software-gpu.md lists those it has)"
+        )
     return found
 
 

@@ -129,7 +129,9 @@ def _shape(form: Form) -> tuple[str, str, int, Type]:
     return ordering, space, count, type_
 
 
-@instruction("memory", "ld ldu", "all spaces and generic, .v2 .v4 .v8, .volatile .relaxed .acquire; types of 8 to 128 bits")
+@instruction(
+    "memory", "ld ldu", "all spaces and generic, .v2 .v4 .v8, .volatile .relaxed .acquire; types of 8 to 128 bits"
+)
 def load(e: Emitter, op: Op) -> None:
     form = Form(op)
     form.operands(2, 3)
@@ -212,7 +214,9 @@ def hint(e: Emitter, op: Op) -> None:
     pass
 
 
-@instruction("memory", "cp", ".async.ca .async.cg .shared.global of 4, 8 or 16 bytes; .async.commit_group .wait_group .wait_all")
+@instruction(
+    "memory", "cp", ".async.ca .async.cg .shared.global of 4, 8 or 16 bytes; .async.commit_group .wait_group .wait_all"
+)
 def copy(e: Emitter, op: Op) -> None:
     form = Form(op)
     form.need("async")

@@ -290,7 +290,9 @@ class _Flattener:
         name = operands[0].text
         arguments = operands[1].items if len(operands) > 1 and isinstance(operands[1], Many) else ()
         if not isinstance(self.find(name, item.line), Callee):
-            raise PtxError("calls through a pointer are not supported (virtual functions, function pointers)", item.line)
+            raise PtxError(
+                "calls through a pointer are not supported (virtual functions, function pointers)", item.line
+            )
         given = [self.operand(operand, item.line) for operand in (*results, *arguments)]
         function = self.module.functions.get(name)
         if function is None or function.body is None:
@@ -324,12 +326,26 @@ class _Flattener:
         self.calls.append(function.name)
         for register, value, result in moves:
             if not result:
-                self.emit(Op("mov", (f"b{register.type.bits}" if register.type.kind != "p" else "pred",), (register, value), line))
+                self.emit(
+                    Op(
+                        "mov",
+                        (f"b{register.type.bits}" if register.type.kind != "p" else "pred",),
+                        (register, value),
+                        line,
+                    )
+                )
         self.body(function.body or (), after)
         self.flat.items.append(after)
         for register, value, result in moves:
             if result:
-                self.emit(Op("mov", (f"b{register.type.bits}" if register.type.kind != "p" else "pred",), (value, register), line))
+                self.emit(
+                    Op(
+                        "mov",
+                        (f"b{register.type.bits}" if register.type.kind != "p" else "pred",),
+                        (value, register),
+                        line,
+                    )
+                )
         self.calls.pop()
         self.names = outer
 

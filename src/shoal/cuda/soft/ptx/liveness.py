@@ -45,7 +45,9 @@ def blocks(flat: Flat) -> list[Block]:
         if last is not None and last.opcode in ("bra", "brx"):
             targets = next(operand for operand in reversed(last.operands) if isinstance(operand, Target))
             block.next += [by_label[name] for name in targets.names]
-        if (last is None or last.guard is not None or last.opcode not in ("bra", "brx", "exit")) and index + 1 < len(found):
+        if (last is None or last.guard is not None or last.opcode not in ("bra", "brx", "exit")) and index + 1 < len(
+            found
+        ):
             block.next.append(index + 1)
     _solve(found)
     return found
