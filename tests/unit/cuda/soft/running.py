@@ -1,10 +1,10 @@
-"""Run kernels of the compiler with nothing but memory of numpy: what `compile/compiled.py` asks of a runtime, at its least."""
+"""Run compiled kernels with nothing but memory of numpy: the least that `compile/compiled.py` asks of a runtime."""
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,11 +23,15 @@ def aligned(size: int) -> np.ndarray:
     return whole[-whole.ctypes.data % GRANULE :][:size]
 
 
-class Gpu:
-    """One range of global memory. `printed` collects what kernels ask of the host: number and arguments."""
+def compiled(*texts: str) -> Program:
+    return compile_ptx(texts)
 
-    def __init__(self, text: str | Sequence[str], memory: int = 1 << 20) -> None:
-        self.program: Program = compile_ptx([text] if isinstance(text, str) else text)
+
+class Gpu:
+    """One range of global memory. `asked` collects what kernels ask of the host: number and arguments."""
+
+    def __init__(self, program: Program, memory: int = 1 << 20) -> None:
+        self.program = program
         self.memory = aligned(memory)
         self.map = np.zeros(memory // GRANULE + 1, np.uint16)
         self.end = 0
@@ -153,7 +157,3 @@ class Gpu:
 
 def string_at(address: int) -> str:
     return ctypes.string_at(address).decode()
-
-
-def places(gpu: Gpu) -> Mapping[str, tuple[int, int]]:
-    return gpu.program.image.places

@@ -36,7 +36,7 @@ def invert(e: Emitter, op: Op) -> None:
 
 
 def shift(e: Emitter, value: Llvm, amount: Llvm, how: str) -> Llvm:
-    """By any amount: beyond the width nothing is left but the sign. `how` is shl, lshr or ashr; `amount` has 32 bits."""
+    """By any amount of 32 bits: beyond the width nothing is left but the sign. `how` is shl, lshr or ashr."""
     bits = value.type.width
     most = I32(bits - 1)
     over = e.builder.icmp_unsigned(">", amount, most)
@@ -66,10 +66,7 @@ def funnel(e: Emitter, op: Op) -> None:
     low, high, amount = (e.read(operand, 32) for operand in op.operands[1:])
     b = e.builder
     both = b.or_(b.zext(low, I64), b.shl(b.zext(high, I64), I64(32)))
-    if mode == "wrap":
-        amount = b.and_(amount, I32(31))
-    else:
-        amount = e.intrinsic("umin", [amount, I32(32)])
+    amount = b.and_(amount, I32(31)) if mode == "wrap" else e.intrinsic("umin", [amount, I32(32)])
     wide = b.zext(amount, I64)
     moved = b.lshr(both, wide) if side == "r" else b.lshr(b.shl(both, wide), I64(32))
     e.write(op.operands[0], b.trunc(moved, I32))

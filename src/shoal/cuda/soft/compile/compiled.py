@@ -4,8 +4,8 @@ How a host thread runs a launch:
 
 * Global memory is one range of this process's own addresses, from `Launch.base`, of `Launch.granules` times `GRANULE`
   bytes. `Launch.map` is an array of granules + 1 numbers of 16 bits: how many bytes from the granule's start may be
-  touched (512 within an allocation, fewer in its last granule, 0 elsewhere; the last number is always 0). Generated code
-  reads the map without a lock, so a free that is asked for while a kernel runs must wait for it.
+  touched (512 within an allocation, fewer in its last granule, 0 elsewhere; the last number is always 0). Generated
+  code reads the map without a lock, so a free that is asked for while a kernel runs must wait for it.
 * A module's variables are a copy of `Program.image.data` in an allocation of global memory at `Launch.image`, which is
   aligned to `ALIGN`. To each 64 bits at `image.addresses` that allocation's address is added first.
 * `Launch.parameters` is a copy of the arguments, aligned to `ALIGN`, with `parameter_bytes` of the kernel.
@@ -15,9 +15,9 @@ How a host thread runs a launch:
   (`shared_bytes`) and `local` (`Launch.threads` times `local_bytes`), each aligned to `ALIGN`. Nothing needs to be zero
   but the `Block` itself; `worker` is a number of its own below `special.MULTIPROCESSORS`.
 * It calls `run_address()` as `int32 (Launch*, Block*)`, which takes blocks from `Launch.next` until none is left or
-  `Launch.stop` is set. When all host threads have returned, `Launch.failed` says whether a thread of the kernel faulted,
-  and the fields after it which and why (`Fault.of`). Setting `Launch.stop` from outside ends the launch soon, with
-  `Reason.STOPPED` if a thread of it was in a loop.
+  `Launch.stop` is set. When all host threads have returned, `Launch.failed` says whether a thread of the kernel
+  faulted, and the fields after it which and why (`Fault.of`). Setting `Launch.stop` from outside ends the launch soon,
+  with `Reason.STOPPED` if a block was not done.
 * `Launch.call` is a function of the host, `int32 (int32 what, Launch*, Block*, Thread*, uint64 × 5)`: for `PRINT`, the
   addresses of the format and of the packed arguments; for `ASSERT`, those of the message and the file, the line, and
   those of the function's name and the size of a character. These are generic addresses: the host's own, unchecked.
@@ -87,7 +87,7 @@ def compile_ptx(texts: Sequence[str]) -> Program:
             continue
         flat = flatten(module, function, variables.places)
         code = build(flat)
-        required = (*flat.directives["reqntid"], 1, 1)[:3] if "reqntid" in flat.directives else None
+        required = _three(flat.directives.get("reqntid"))
         threads = MAX_THREADS
         for size in (flat.directives.get("maxntid"), required):
             if size is not None:
@@ -104,6 +104,13 @@ def compile_ptx(texts: Sequence[str]) -> Program:
             text=code.text,
         )
     return Program(kernels, variables)
+
+
+def _three(sizes: tuple[int, ...] | None) -> tuple[int, int, int] | None:
+    if not sizes:
+        return None
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
 
 
 def _product(sizes: Sequence[int]) -> int:

@@ -12,8 +12,8 @@ from shoal.cuda.soft.ptx.types import TYPES, Type
 
 _WHOLE = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 _FORMS = (
-    "integers and .f16 .bf16 .f32 .f64 to each other; .rni .rzi .rmi .rpi; .rn .rz .rm .rp to .f32, .rn .rz to .f16 and "
-    ".bf16, .rn to .f64; two .f32 to .f16x2 .bf16x2; .sat .ftz .relu"
+    "integers and .f16 .bf16 .f32 .f64 to each other; .rni .rzi .rmi .rpi; .rn .rz .rm .rp to .f32, .rn .rz to .f16 "
+    "and .bf16, .rn to .f64; two .f32 to .f16x2 .bf16x2; .sat .ftz .relu"
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from llvmlite import ir
 
 from shoal.cuda.soft.compile.layout import Block, Launch, Reason, Stop, Thread
-from shoal.cuda.soft.ptx.flat import Flat, Inverse, Op, Place, Register, Special, Value
+from shoal.cuda.soft.ptx.flat import Flat, Inverse, Place, Register, Special, Value
 from shoal.cuda.soft.ptx.tree import Number, PtxError, Real
 from shoal.cuda.soft.ptx.types import Type
 
@@ -33,8 +33,8 @@ class Structures:
 
     def place(self, pointer: Llvm, structure: type[ctypes.Structure], name: str, index: int = 0) -> tuple[Llvm, Llvm]:
         """Pointer to a field and the type of LLVM that it has."""
-        kind = dict((field[0], field[1]) for field in structure._fields_)[name]
-        step = ctypes.sizeof(kind._type_) if issubclass(kind, ctypes.Array) else ctypes.sizeof(kind)
+        kind: Any = {field[0]: field[1] for field in structure._fields_}[name]
+        step = ctypes.sizeof(kind._type_ if issubclass(kind, ctypes.Array) else kind)
         offset = getattr(structure, name).offset + index * step
         return self.builder.gep(pointer, [I64(offset)], source_etype=I8), ir.IntType(8 * step)
 

@@ -28,7 +28,7 @@ _SPACES = ("global", "const", *_WINDOWS)
 _SCOPES = ("cta", "gpu", "sys", "cluster")
 _HINTS = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "weak", "unified")
 _ORDERED = ("volatile", "relaxed", "acquire", "release", "mmio")
-SCALARS = tuple(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)) + ("f16", "bf16", "f32", "f64", "b128")
+SCALARS = (*(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64)), "f16", "bf16", "f32", "f64", "b128")
 
 
 def space_of(form: Form) -> str:
@@ -70,7 +70,7 @@ def pointer(e: Emitter, at: Value, space: str, size: int, reason: Reason) -> Llv
     value, own = address(e, at)
     space = _WINDOWS.get(own or space, own or space)
     assert isinstance(at, At)
-    inside = isinstance(at.base, Place) and 0 <= at.offset and at.offset + size <= at.base.size
+    inside = isinstance(at.base, Place) and at.offset >= 0 and at.offset + size <= at.base.size
     if space in ("shared", "local", "param"):
         start, total = window(e, space)
         if not (inside and isinstance(at.base, Place) and (at.base.offset + at.offset) % size == 0):

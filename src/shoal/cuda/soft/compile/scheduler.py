@@ -210,8 +210,7 @@ class _Run(_Part):
         following, taken, sweep, done = self.new(), self.new(), self.new(), self.new()
         b.branch(following)
         b.position_at_end(following)
-        stop, kind = self.place(self.launch, Launch, "stop")
-        stopped = b.icmp_unsigned("!=", b.load_atomic(stop, "monotonic", 4, typ=kind), I32(0))
+        stopped = self.stopped()
         where, _ = self.place(self.launch, Launch, "next")
         index = b.atomic_rmw("add", where, I64(1), "monotonic")
         over = b.icmp_unsigned(">=", index, self.field(self.launch, Launch, "blocks"))
@@ -228,6 +227,9 @@ class _Run(_Part):
             again, settled = self.new(), self.new()
             b.branch(again)
             b.position_at_end(again)
+            # A loop with a barrier or a shuffle in it comes here, and looks for the end nowhere else.
+            with b.if_then(self.stopped()):
+                self.give_up(Reason.STOPPED)
             with self.each(first, end) as number:
                 thread = self.thread(number)
                 ready = b.icmp_unsigned("==", self.field(thread, Thread, "state"), I32(int(Stop.RUN)))
@@ -243,8 +245,7 @@ class _Run(_Part):
             b.position_at_end(settled)
         runnable = b.call(release, [self.launch, self.block])
         with b.if_then(b.icmp_unsigned("==", runnable, I32(0))):
-            self.stuck()
-            b.ret(I32(1))
+            self.give_up(Reason.DEADLOCK)
         b.cbranch(b.icmp_signed("<", runnable, I32(0)), following, sweep)
         b.position_at_end(done)
         b.ret(I32(0))
@@ -276,16 +277,21 @@ class _Run(_Part):
             b.store(I32(0), self.cell("arrived", number))
             b.store(I32(0), self.cell("agreed", number))
 
-    def stuck(self) -> None:
-        """Threads wait, and nobody can come: told for the first that waits."""
+    def stopped(self) -> Llvm:
+        stop, kind = self.place(self.launch, Launch, "stop")
+        return self.builder.icmp_unsigned("!=", self.builder.load_atomic(stop, "monotonic", 4, typ=kind), I32(0))
+
+    def give_up(self, reason: Reason) -> None:
+        """End the block, for a fault that is told of the first thread which has not ended."""
         b = self.builder
         with self.each(I32(0), self.count) as number:
             thread = self.thread(number)
             with b.if_then(b.icmp_unsigned("!=", self.field(thread, Thread, "state"), I32(int(Stop.EXIT)))):
                 self.put(thread, Thread, "fault_address", I64(0))
-                self.put(thread, Thread, "fault_code", I64(int(Reason.DEADLOCK)))
+                self.put(thread, Thread, "fault_code", I64(int(reason)))
                 self.report(thread)
                 b.ret(I32(1))
+        b.ret(I32(1))
 
     def report(self, thread: Llvm) -> None:
         """Take the launch's fields for this fault if it is the first, and end the others."""

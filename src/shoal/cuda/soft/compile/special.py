@@ -11,11 +11,12 @@ from shoal.cuda.soft.ptx.flat import Special
 MULTIPROCESSORS = 64
 """How many blocks' places a device claims to have; `%smid` is the host thread that runs the block."""
 
-NAMES = (
-    "%tid %ntid %ctaid %nctaid %gridid %laneid %warpid %nwarpid %smid %nsmid %lanemask_eq %lanemask_lt %lanemask_le "
-    "%lanemask_gt %lanemask_ge %clock %clock_hi %clock64 %globaltimer %globaltimer_lo %globaltimer_hi "
-    "%dynamic_smem_size %total_smem_size"
-).split()
+NAMES = """
+%tid %ntid %ctaid %nctaid %gridid %laneid %warpid %nwarpid %smid %nsmid %lanemask_eq %lanemask_lt %lanemask_le
+%lanemask_gt %lanemask_ge %clock %clock_hi %clock64 %globaltimer %globaltimer_lo %globaltimer_hi
+%dynamic_smem_size %total_smem_size
+"""
+"""With spaces between them."""
 
 
 def special(e: Emitter, register: Special) -> Llvm:

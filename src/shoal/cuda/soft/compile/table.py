@@ -1,4 +1,4 @@
-"""Which instructions there are: each family adds its own, and the documentation's table is made from the same entries."""
+"""Which instructions there are: each family adds its own, and the documentation's table is made of the same entries."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def instruction(family: str, opcodes: str, forms: str) -> Callable[[Emit], Emit]
 
 
 class Form:
-    """The modifiers of one instruction, taken one by one. What is left at the end is something that the software GPU does
-    not know, so that nothing is ever computed as if it were not there."""
+    """The modifiers of one instruction, taken one by one. What is left at the end is something that the software GPU
+    does not know, so that nothing is ever computed as if it were not there."""
 
     def __init__(self, op: Op) -> None:
         self.op = op

@@ -49,7 +49,8 @@ CARRY = Register("CC", TYPES["pred"])
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A variable: its offset in its space, which is global, shared, local or param. `size` is 0 where it is not known."""
+    """A variable: its offset in its space, which is global, shared, local, param, or dynamic for shared memory whose
+    size the launch says. `size` is then 0."""
 
     space: str
     offset: int

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from shoal.cuda.soft.ptx.flat import CARRY, At, Flat, Group, Inverse, Op, Register, Target, Two, Value
 
-_NO_RESULT = frozenset(
-    "st red bra brx exit membar fence trap brkpt nanosleep prefetch prefetchu discard applypriority pmevent setmaxnreg "
-    "griddepcontrol cp".split()
-)
+_WITHOUT_RESULT = """
+st red bra brx exit membar fence trap brkpt nanosleep prefetch prefetchu discard applypriority pmevent cp
+"""
+_NO_RESULT = frozenset(_WITHOUT_RESULT.split())
 _READS_CARRY = ("addc", "subc", "madc")
 
 
@@ -60,9 +60,7 @@ def before(op: Op, after: frozenset[Register]) -> frozenset[Register]:
 
 
 def results_of(op: Op) -> Iterator[Register]:
-    if op.opcode == "call":
-        yield from _registers(op.operands[0])
-    elif has_result(op):
+    if op.opcode == "call" or has_result(op):
         yield from _registers(op.operands[0])
     if "cc" in op.modifiers:
         yield CARRY

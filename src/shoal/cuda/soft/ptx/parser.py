@@ -367,7 +367,8 @@ class _Parser:
     def offset(self) -> int:
         total = 0
         while self.next.text in ("+", "-"):
-            total += self.integer() if not self.accept("+") else self.integer()
+            self.accept("+")
+            total += self.integer()
         return total
 
 

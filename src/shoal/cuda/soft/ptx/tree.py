@@ -129,7 +129,7 @@ Item = Instruction | Label | Registers | Variable | Scope | Targets
 
 @dataclass(slots=True)
 class Function:
-    """`body` is None for what is declared only. Device functions have `results` and registers or variables as formals."""
+    """`body` is None for what is only declared. Formals of device functions are registers or variables."""
 
     name: str
     kernel: bool
