@@ -144,4 +144,6 @@ def _special(left: Exact, right: Exact) -> bool:
 
 def _float(value: Exact) -> float:
     """For combining with a zero, an infinity or a NaN, a number's sign is enough."""
-    return value if isinstance(value, float) else math.copysign(1.0, value)
+    if isinstance(value, float):
+        return value
+    return -1.0 if value < 0 else 1.0

@@ -69,6 +69,7 @@ class Emitter(Structures):
         self.keys: dict[str, int] = {}
         self.live: frozenset[Register] = frozenset()
         self.line = 0
+        self.instruction = ""  # for messages
         self.faults: list[tuple[Llvm, Llvm, int]] = []
         self.fault = self.function.append_basic_block("fault")
         self.blocks: dict[str, Llvm] = {}
@@ -191,7 +192,7 @@ class Emitter(Structures):
         return self.function.append_basic_block(name)
 
     def error(self, why: str) -> PtxError:
-        return PtxError(why, self.line)
+        return PtxError(f"{self.instruction}: {why}" if self.instruction else why, self.line)
 
     def fail_unless(self, fine: Llvm, address: Llvm, reason: Reason, size: int = 0) -> None:
         """Go on where `fine` holds; else the thread ends with a fault at this address."""

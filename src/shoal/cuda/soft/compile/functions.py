@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.cuda.soft.compile import rounding
-from shoal.cuda.soft.compile.emitter import F32, F64, Emitter, Llvm
+from shoal.cuda.soft.compile.emitter import F32, F64, I64, Emitter, Llvm
 from shoal.cuda.soft.compile.floats import Style, operands
 from shoal.cuda.soft.compile.table import Form, instruction
 from shoal.cuda.soft.ptx.flat import Op
@@ -14,11 +14,12 @@ def roots(e: Emitter, op: Op) -> None:
     form = Form(op)
     form.operands(2)
     approximate = form.flag("approx")
-    wide = op.modifiers[-1] == "f64"
+    wide = op.modifiers[-1:] == ("f64",)
     if wide and approximate and op.opcode == "rcp" and form.flag("ftz"):
         type_ = form.done("f64")
-        number = e.builder.bitcast(e.read(op.operands[1], type_.bits), F64)
-        e.write(op.operands[0], _coarse(e, e.builder.fdiv(F64(1.0), number)))
+        number = e.builder.bitcast(_normal(e, e.read(op.operands[1], type_.bits)), F64)
+        inverse = e.builder.bitcast(e.builder.fdiv(F64(1.0), number), I64)
+        e.write(op.operands[0], e.builder.and_(_normal(e, inverse), I64(0xFFFFFFFF00000000)))
         return
     style = Style(form)
     if style.type.name not in ("f32", "f64") or style.saturate or style.relu or (wide and approximate):
@@ -28,15 +29,11 @@ def roots(e: Emitter, op: Op) -> None:
     e.write(op.operands[0], style.give(e, _root(e, op.opcode, number, style.direction)))
 
 
-def _coarse(e: Emitter, number: Llvm) -> Llvm:
-    """`rcp.approx.ftz.f64` has the upper 32 bits alone; the lower are 0."""
-    from shoal.cuda.soft.compile.emitter import I64
-
-    bits = e.builder.bitcast(number, I64)
-    kept = e.builder.and_(bits, I64(0xFFFFFFFF00000000))
+def _normal(e: Emitter, bits: Llvm) -> Llvm:
+    """64 bits, with what is too small to be normal replaced by a zero of the same sign."""
     exponent = e.builder.and_(bits, I64(0x7FF0000000000000))
     small = e.builder.icmp_unsigned("==", exponent, I64(0))
-    return e.builder.select(small, e.builder.and_(bits, I64(1 << 63)), kept)
+    return e.builder.select(small, e.builder.and_(bits, I64(1 << 63)), bits)
 
 
 def _root(e: Emitter, opcode: str, number: Llvm, direction: str) -> Llvm:

@@ -117,6 +117,8 @@ def mad(e: Emitter, op: Op) -> None:
     first = wide if part == "wide" else half(e, type_, wide, part)
     if saturate and (part, type_.name) != ("hi", "s32"):
         raise form.error(".sat is for .hi.s32")
+    if carry and (part == "wide" or type_.bits == 16):
+        raise form.error(".cc is for .lo and .hi of 32 and 64 bits")
     if carry:
         value, over = sum_with_carry(e, first, more, I1(0), False)
         e.builder.store(over, e.home(CARRY))

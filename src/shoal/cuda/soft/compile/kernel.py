@@ -90,7 +90,7 @@ class _Builder:
         for op in reversed(block.ops):
             after.append(before(op, after[-1]))
         for op, live in zip(block.ops, reversed(after[:-1]), strict=True):
-            e.line = op.line
+            e.line, e.instruction = op.line, op.text
             e.live = before(op, live)
             if op.opcode in ("bra", "brx"):
                 self.branch(index, op)
