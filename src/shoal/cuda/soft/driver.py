@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shoal.cuda.driver import Device
+from shoal.cuda.soft.compile.compiled import run_address
 from shoal.cuda.soft.device import SoftDevice
 
 VERSION = 12080
@@ -15,6 +16,11 @@ class SoftDriver:
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self.devices = devices
+
+
+def prepare() -> None:
+    """Make the machine code that runs blocks, so that a process forked later has it."""
+    run_address()
 
 
 def driver(devices: Sequence[tuple[str, int]], kernel_seconds: float | None = None) -> SoftDriver:
