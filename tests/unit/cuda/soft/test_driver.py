@@ -15,6 +15,8 @@ from shoal.cuda.driver import Context, DriverError, Function, Module, Status
 from shoal.cuda.soft.driver import driver
 
 MEMORY = 64 << 20
+SOON = 4.0
+"""Seconds; it takes a tenth where the processors have nothing else to do."""
 HEADER = ".version 7.0\n.target sm_75\n.address_size 64\n"
 SAXPY = (Path(__file__).parent / "kernels" / "saxpy.ptx").read_bytes()
 
@@ -258,7 +260,7 @@ def test_code_that_cannot_run_is_refused_and_harms_nothing(image: bytes, context
     assert context.memory() == (MEMORY, MEMORY)
 
 
-def test_close_ends_an_endless_kernel_within_a_second(context: Context) -> None:
+def test_close_ends_an_endless_kernel_soon(context: Context) -> None:
     endless = loaded(context, ENDLESS)
     for stream in (0, context.create_stream(1)):
         endless.launch((64, 1, 1), (64, 1, 1), b"", stream=stream)
@@ -267,7 +269,7 @@ def test_close_ends_an_endless_kernel_within_a_second(context: Context) -> None:
     begun = time.monotonic()
     refused(Status.INVALID_CONTEXT, context.synchronize)
     waiting.join()
-    assert time.monotonic() - begun < 1.2
+    assert time.monotonic() - begun < SOON
     context.close()
 
 
@@ -277,7 +279,7 @@ def test_a_kernel_that_runs_too_long_is_ended(context: Context) -> None:
     endless.launch((64, 1, 1), (64, 1, 1), b"")
     begun = time.monotonic()
     assert "kernel endless ran longer than 0.2 s" in refused(Status.LAUNCH_TIMEOUT, limited.synchronize)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < SOON
     limited.close()
 
 
