@@ -15,7 +15,7 @@ import structlog
 
 from shoal.kubernetes.operator.api import API, APIError, NotLeaderError, UnreachableError
 from shoal.kubernetes.operator.kinds import EVENTS
-from shoal.kubernetes.operator.views import Job, Server
+from shoal.kubernetes.operator.views import Deployed, Job
 from shoal.resources.base import format_time
 from shoal.resources.tfjob import SHOAL_OPERATOR
 
@@ -37,10 +37,10 @@ class Recorder:
         self._said: dict[tuple[str, str, str], float] = {}
         self._sending: set[asyncio.Task[None]] = set()
 
-    def normal(self, about: Job | Server, reason: str, note: str) -> None:
+    def normal(self, about: Job | Deployed, reason: str, note: str) -> None:
         self._record(about, "Normal", reason, note)
 
-    def warning(self, about: Job | Server, reason: str, note: str) -> None:
+    def warning(self, about: Job | Deployed, reason: str, note: str) -> None:
         self._record(about, "Warning", reason, note)
 
     async def flush(self, seconds: float) -> None:
@@ -48,7 +48,7 @@ class Recorder:
         if self._sending:
             await asyncio.wait(self._sending, timeout=seconds)
 
-    def _record(self, about: Job | Server, type: str, reason: str, note: str) -> None:
+    def _record(self, about: Job | Deployed, type: str, reason: str, note: str) -> None:
         now = time.time()
         said = (about.metadata.uid, reason, note)
         if now - self._said.get(said, 0.0) < REPEAT_SECONDS:
@@ -77,7 +77,7 @@ def listing(names: Iterable[object]) -> str:
     return ", ".join(all_names[:NAMED]) + rest
 
 
-def _event(about: Job | Server, type: str, reason: str, note: str, now: float, instance: str) -> dict[str, object]:
+def _event(about: Job | Deployed, type: str, reason: str, note: str, now: float, instance: str) -> dict[str, object]:
     who = about.metadata
     return {
         "apiVersion": EVENTS.api_version,
