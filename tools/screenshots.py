@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+from tests.integration.gpu.brokers import TOKENS, bearer
+from tests.integration.gpu.test_agent import agent, until
+from tests.integration.gpu.test_broker_process import broker
 from tests.integration.harness import Shoal
 from tests.integration.web.chromium import chromium_program
 from tests.integration.web.dashboard import Dashboard
@@ -31,14 +35,31 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         shoal = Shoal(Path(folder) / "home")
         try:
-            _start(shoal)
-            dashboard = Dashboard(shoal)
-            try:
-                _show(dashboard)
-            finally:
-                dashboard.close()
+            with _pool(Path(folder)) as environment:
+                _start(shoal)
+                dashboard = Dashboard(shoal, environment)
+                try:
+                    _show(dashboard)
+                finally:
+                    dashboard.close()
         finally:
             shoal.close()
+
+
+@contextmanager
+def _pool(folder: Path) -> Iterator[dict[str, str]]:
+    """A broker and a host with two software GPUs; one tenant has them, another waits. Yields what a command needs."""
+    with broker(folder) as (_, client), agent(folder, client):
+        until(lambda: client.get("/v1/hosts", headers=bearer("ops")).json())
+        for tenant, percent in (("vision", 100), ("vision", 40), ("speech", 70)):
+            asked = {"requests": [{"gpus": 1, "percent": percent}]}
+            client.post("/v1/leases", json=asked, headers=bearer(tenant)).raise_for_status()
+        (folder / "admin").write_text(TOKENS["ops"])
+        yield {
+            "SHOAL_BROKER": str(client.base_url),
+            "SHOAL_TOKEN_FILE": str(folder / "admin"),
+            "SHOAL_BROKER_CA": str(folder / "tls" / "ca.crt"),
+        }
 
 
 def _start(shoal: Shoal) -> None:
@@ -86,14 +107,17 @@ def _show(dashboard: Dashboard) -> None:
         page.wait_for_timeout(1500)  # for a first event with rates
         _take(page, "jobs")
         page.goto(f"{dashboard.root}/jobs/mnist-elastic")
-        page.set_viewport_size({"width": 1000, "height": 1160})
-        page.select_option("#replica", "worker-0")
+        page.set_viewport_size({"width": 1000, "height": 950})
         page.wait_for_timeout(1500)
         _take(page, "job")
         page.goto(f"{dashboard.root}/jobs/mnist-wide")
         page.wait_for_timeout(500)
         page.set_viewport_size({"width": 1000, "height": 620})
         _take(page, "failure")
+        page.goto(f"{dashboard.root}/pool")
+        page.wait_for_timeout(500)
+        page.set_viewport_size({"width": 1000, "height": 540})
+        _take(page, "pool")
         narrow = _enter(browser, dashboard, 390, 760, scheme="dark")
         narrow.goto(f"{dashboard.root}/jobs/mnist-elastic")
         narrow.wait_for_timeout(1500)

@@ -40,6 +40,13 @@ def test_the_list_tells_of_each_job(browser):
     }
 
 
+@pytest.mark.parametrize(("phase", "shown"), [(Phase.RUNNING, True), (Phase.SUSPENDED, False), (Phase.FAILED, False)])
+def test_a_rate_is_told_while_it_trains(browser, phase, shown):
+    progress = Progress(replica="worker-0", step=7, steps_per_second=34.25, loss=0.5, time=1.0)
+    with ended("train", phase, progress=progress).supervised():
+        assert ("34.25" in browser.get("/").text) == shown
+
+
 def test_what_is_shown_may_look_like_markup(browser):
     failure = FirstFailure(
         replica="worker-0", attempt=0, cause="Exit", message=HOSTILE, log_tail=[HOSTILE, "</pre>"], time=1.0
