@@ -75,7 +75,7 @@ class Broker:
         """Queue it, and grant it at once if there is room. The token is shown here and never again. Who brings a token
         has the lease that there is for it. Raises Refused for what is never granted, TooMany, and Settling."""
         if token is not None:
-            if asked := self.ledger.of_token(tenant, token_hash(token)):
+            if (asked := self.ledger.of_token(tenant, token_hash(token))) and asked.live:
                 self.renew(asked)
                 return asked, token
             if self.settling:

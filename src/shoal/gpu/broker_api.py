@@ -139,18 +139,17 @@ class BrokerApi:
         """The tenant's own token is enough: with it all of these could be released, too."""
         broker, until = self._broker, self._broker.now() + _seconds(request)
         while True:
-            known = [lease for id in body.leases if (lease := broker.ledger.leases.get(id))]
-            found = [lease for lease in known if lease.tenant == caller.name]
-            for lease in found:
+            found = {hash: lease for hash in body.leases if (lease := broker.ledger.of_token(caller.name, hash))}
+            for lease in found.values():
                 if lease.live:
                     broker.renew(lease)
             lacking = len(found) < len(body.leases) and not broker.settling
-            if lacking or any(lease.state is not body.leases[lease.id] for lease in found):
+            if lacking or any(lease.state is not body.leases[hash] for hash, lease in found.items()):
                 break
             if not await broker.wait(of_tenant(caller.name), until):
                 break
-        unknown = sorted(body.leases.keys() - {lease.id for lease in found})
-        return RenewedBody(leases=self._listed(found), unknown=unknown, settling=broker.settling)
+        listed = dict(zip(found, self._listed(list(found.values())), strict=True))
+        return RenewedBody(leases=listed, unknown=sorted(body.leases.keys() - found), settling=broker.settling)
 
     def _listed(self, leases: list[Lease]) -> list[LeaseBody]:
         broker, now = self._broker, self._broker.now()

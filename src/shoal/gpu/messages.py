@@ -52,9 +52,9 @@ class AskBody(_Body):
 
 
 class RenewalsBody(_Body):
-    """What a tenant keeps, by id, each in the state that it knows."""
+    """What a tenant keeps, by the SHA-256 of each lease's token in hex: the state that it knows, null for none."""
 
-    leases: Annotated[dict[str, LeaseState], Field(max_length=5000)]
+    leases: Annotated[dict[str, LeaseState | None], Field(max_length=5000)]
 
 
 class DrainBody(_Body):
@@ -104,9 +104,10 @@ class LeaseBody(_Body):
 
 
 class RenewedBody(_Body):
-    leases: list[LeaseBody]
+    leases: dict[str, LeaseBody]
+    """By the same; of several with one token the last."""
     unknown: list[str]
-    """Ids of which there is no lease of the tenant's."""
+    """Those of which there is no lease of the tenant's."""
     settling: bool
     """Whether agents have yet to tell what they hold, so that what is unknown may be there."""
 

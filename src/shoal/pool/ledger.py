@@ -125,9 +125,8 @@ class Ledger:
         return lease
 
     def of_token(self, tenant: str, token_hash: str) -> Lease | None:
-        """The tenant's lease that lives and has this token: what it asked for already."""
-        lease = self._by_token.get((tenant, token_hash))
-        return lease if lease is not None and lease.live else None
+        """The tenant's lease with this token; of several one that lives, or else the last that is remembered."""
+        return self._by_token.get((tenant, token_hash))
 
     def renew(self, lease: Lease, now: float) -> None:
         """Its owner lives."""
@@ -229,7 +228,7 @@ class Ledger:
         spoken already has not told of it, so that it is broken."""
         lease = Lease(grant.lease, grant.tenant, grant.priority, grant.token_hash, now, now, shares=grant.shares)
         self.leases[lease.id] = lease
-        if self.of_token(lease.tenant, lease.token_hash) is None:
+        if (other := self.of_token(lease.tenant, lease.token_hash)) is None or not other.live:
             self._by_token[lease.tenant, lease.token_hash] = lease
         self._turn(lease, LeaseState.GRANTED, "told of by its agents")
         for other in sorted(grant.hosts - {host}):

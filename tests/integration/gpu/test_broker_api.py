@@ -16,6 +16,7 @@ from shoal.gpu import broker_api, broker_server
 from shoal.gpu.audit import Audit
 from shoal.gpu.broker import Broker
 from shoal.gpu.broker_server import BrokerServer
+from shoal.gpu.tenants import token_hash
 from shoal.pool.ledger import Ledger, Terms
 from tests.integration.gpu.brokers import Agent, bearer, write_tenants
 
@@ -301,7 +302,8 @@ async def test_all_leases_of_a_tenant_are_kept_by_one_request(client: httpx2.Asy
     agent = Agent("h")
     mine = [await ask(client) for _ in range(3)]
     other = await ask(client, "speech")
-    known = {lease["id"]: "queued" for lease in mine}
+    known = {token_hash(lease["token"]): "queued" for lease in mine}
+    theirs, nobodys = token_hash(other["token"]), "0" * 64
 
     async def renew(leases: dict[str, str], wait: float = 0) -> dict[str, Any]:
         response = await client.post(
@@ -312,28 +314,28 @@ async def test_all_leases_of_a_tenant_are_kept_by_one_request(client: httpx2.Asy
 
     for lease in broker.ledger.leases.values():
         lease.renewed_at = -1000.0
-    found = await renew(known | {other["id"]: "queued", "lease-x": "running"})
-    assert [lease["place"] for lease in found["leases"]] == [1, 2, 3]
-    assert found["unknown"] == sorted([other["id"], "lease-x"])
+    found = await renew(known | {theirs: "queued", nobodys: None})
+    assert [found["leases"][key]["place"] for key in known] == [1, 2, 3]
+    assert found["unknown"] == sorted([theirs, nobodys])
     assert broker.ledger.leases[other["id"]].renewed_at == -1000.0, "another tenant's is neither told nor kept"
-    assert all(broker.ledger.leases[id].renewed_at > -1000.0 for id in known)
+    assert all(broker.ledger.leases[lease["id"]].renewed_at > -1000.0 for lease in mine)
     waiting = asyncio.create_task(renew(known, wait=30))
     await waited_for(broker, "tenant vision")
     await talk(client, agent)
     found = await asyncio.wait_for(waiting, 20)
-    assert [(lease["state"], lease["place"]) for lease in found["leases"]] == [
-        ("granted", None),
-        ("queued", 1),
-        ("queued", 2),
-    ]
+    told = [(found["leases"][key]["state"], found["leases"][key]["place"]) for key in known]
+    assert told == [("granted", None), ("queued", 1), ("queued", 2)]
+    await client.delete(f"/v1/leases/{mine[0]['id']}", headers=bearer("vision"))
+    ended = next(iter(known))
+    assert (await renew({ended: "granted"}, wait=30))["leases"][ended]["state"] == "released"
 
 
 async def test_what_is_unknown_to_a_broker_that_has_just_started_is_waited_for(
     client: httpx2.AsyncClient, broker: Broker
 ) -> None:
-    body = {"leases": {"lease-x": "running"}}
+    body = {"leases": {"0" * 64: "running"}}
     response = await client.post("/v1/renewals", json=body, params={"wait": "0.2"}, headers=bearer("vision"))
-    assert response.json() == {"leases": [], "unknown": ["lease-x"], "settling": True}
+    assert response.json() == {"leases": {}, "unknown": ["0" * 64], "settling": True}
 
 
 def ready(broker: Broker) -> None:
