@@ -228,7 +228,7 @@ class Ledger:
         spoken already has not told of it, so that it is broken."""
         lease = Lease(grant.lease, grant.tenant, grant.priority, grant.token_hash, now, now, shares=grant.shares)
         self.leases[lease.id] = lease
-        if (other := self.of_token(lease.tenant, lease.token_hash)) is None or not other.live:
+        if (known := self.of_token(lease.tenant, lease.token_hash)) is None or not known.live:
             self._by_token[lease.tenant, lease.token_hash] = lease
         self._turn(lease, LeaseState.GRANTED, "told of by its agents")
         for other in sorted(grant.hosts - {host}):

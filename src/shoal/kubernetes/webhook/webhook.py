@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import structlog
 
 from shoal.kubernetes.operator.api import API, APIError, UnreachableError
 from shoal.kubernetes.webhook.given_certificate import GivenCertificate
+from shoal.kubernetes.webhook.review import PATHS, Decide
 from shoal.kubernetes.webhook.server import WebhookServer
 from shoal.kubernetes.webhook.upkeep import OwnCertificate
 
@@ -37,8 +39,15 @@ class WebhookSettings:
 class Webhook:
     """`api` may always write, `leading` while the operator leads; the certificates' Secret lies in `namespace`."""
 
-    def __init__(self, settings: WebhookSettings, api: API, leading: API, namespace: str) -> None:
-        self._server = WebhookServer(settings.port)
+    def __init__(
+        self,
+        settings: WebhookSettings,
+        api: API,
+        leading: API,
+        namespace: str,
+        paths: Mapping[str, Decide] = PATHS,
+    ) -> None:
+        self._server = WebhookServer(settings.port, paths)
         self.port = self._server.port
         self._certificate: OwnCertificate | GivenCertificate = (
             GivenCertificate(self._server, Path(settings.folder))
