@@ -130,6 +130,8 @@ class BrokerApi:
             raise Refusal(
                 503, "agents have yet to tell what they hold, this perhaps; ask again", Retry_After="2"
             ) from fault
+        if body.token is not None:  # who brings one asks for many, and wants to know at once what each waits for
+            return self._listed([lease])[0].model_copy(update={"token": token})
         return LeaseBody.of(lease, self._broker.now(), token)
 
     async def _leases(self, caller: Caller, request: Request, body: None) -> list[LeaseBody]:

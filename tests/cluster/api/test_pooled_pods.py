@@ -67,7 +67,7 @@ def test_ten_pods_share_four_gpus_and_the_next_runs_when_one_ends(
         first = running(namespace)
         waiting = sorted(set(names) - first)
         wait_until(lambda: all(told(namespace, name)[0] == "GPUsAwaited" for name in waiting), 30, "a reason each")
-        assert all("place " in told(namespace, name)[1] for name in waiting)
+        assert all("place " in told(namespace, name)[1] for name in waiting), [told(namespace, n) for n in waiting]
         secrets = [each for each in namespace.json("get", "secrets")["items"] if "-gpu-" in each["metadata"]["name"]]
         assert {each["metadata"]["ownerReferences"][0]["name"] for each in secrets} == first
         servers = {base64.b64decode(each["data"]["main.servers"]) for each in secrets}

@@ -245,6 +245,7 @@ class PooledPods:
             self._note_away(fault)
             kept.retry_at = now + 1.0
         except BrokerRefused as fault:
+            self._away = None
             kept.problem = Word("GPUsRefused", str(fault), warning=True)
             kept.retry_at = now + RETRY_SECONDS.get(fault.code, OTHERWISE_SECONDS)
         else:
