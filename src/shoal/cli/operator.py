@@ -95,6 +95,8 @@ def operator(
 
     if webhook_port and not (webhook_host or webhook_tls):
         refuse("--webhook-port: nobody could trust the webhook", "say how it is reached, as in --webhook-host=10.0.0.1")
+    if pool_broker and not webhook_port:
+        refuse("--pool-broker: no pod would wait for GPUs", "the webhook has them wait; give it a --webhook-port")
     configure(log_level.value)
     gpus = GPUNames(gpu_resource, gpu_model_label)
     hosts = tuple(webhook_host or ())

@@ -79,7 +79,7 @@ class LeaseBody(_Body):
     shares: list[ShareBody]
     waited_seconds: float
     place: int | None = None
-    """Of one that is queued, among what its tenant waits for, from 1 on: in lists, and for who asks with its own token."""
+    """Of one that is queued, among what its tenant waits for, from 1 on: in lists, and for who brings its own token."""
     token: str | None = None
     """Shown once, to who asked."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from shoal.kubernetes.gpu_names import GPU_LEASE
 from shoal.kubernetes.operator.api import API, NotFoundError
 from shoal.kubernetes.operator.events import Recorder
 from shoal.kubernetes.operator.kinds import POOLED_PODS
@@ -12,9 +13,6 @@ from shoal.kubernetes.operator.store import Store
 from shoal.kubernetes.operator.views import PooledPod
 from shoal.kubernetes.pooled.broker import Lease
 from shoal.resources.base import format_time
-
-CONDITION = "shoal.dev/gpu-lease"
-"""Type of the pod's condition: True while it has what it asked for."""
 
 RETELL_SECONDS = 20.0
 """The place in the queue, and what lacks, change with every lease of the pool: a pod is told of it so often at most."""
@@ -55,7 +53,7 @@ class Teller:
 
     async def tell(self, pod: PooledPod, word: Word) -> None:
         about, now = pod.metadata, time.time()
-        known = next((each for each in pod.status.conditions if each.type == CONDITION), None)
+        known = next((each for each in pod.status.conditions if each.type == GPU_LEASE), None)
         message = word.message[:LONGEST_MESSAGE]
         if known is not None and known.reason == word.reason:
             lately = now - self._told_at.get(about.uid, 0.0) < RETELL_SECONDS
@@ -63,7 +61,7 @@ class Teller:
                 return
         self._told_at[about.uid] = now
         status = "True" if word.lent else "False"
-        condition = {"type": CONDITION, "status": status, "reason": word.reason, "message": message}
+        condition = {"type": GPU_LEASE, "status": status, "reason": word.reason, "message": message}
         if known is None or known.status != status:
             condition["lastTransitionTime"] = format_time(now)
         patch = {"metadata": {"uid": about.uid}, "status": {"conditions": [condition]}}
