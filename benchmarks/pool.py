@@ -3,7 +3,7 @@
 python benchmarks/pool.py    writes benchmarks/pool.md
 
 The rules alone, without HTTP: a thousand GPUs on 125 hosts, whose agents answer at once. As a limit stands the same
-pool with one that waits: what more cost is the queue's.
+pool with one that waits: what more cost is the queue's. Through HTTPS: benchmarks/broker.py.
 """
 
 from __future__ import annotations

@@ -138,6 +138,34 @@ SERVERS = "kubernetes/operator/test_servers.py"
 
 # (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
 ELSEWHERE: list[tuple[str, str, str, str]] = [
+    (
+        "kubernetes/tenants/network.py",
+        '"ingress": [{"from": [own]}]',
+        '"ingress": [{}]',
+        "kubernetes/tenants/test_network.py",
+    ),
+    (
+        "kubernetes/tenants/network.py",
+        "        **_namespace(tenant.operator_namespace),\n",
+        "",
+        "kubernetes/tenants/test_network.py",
+    ),
+    ("kubernetes/tenants/network.py", '("UDP", "TCP")', '("TCP",)', "kubernetes/tenants/test_network.py"),
+    (
+        "kubernetes/tenants/quota.py",
+        "min(DEFAULT_MEMORY, whole, key=parse_quantity)",
+        "DEFAULT_MEMORY",
+        "kubernetes/tenants/test_objects.py",
+    ),
+    ("kubernetes/tenants/storage.py", 'or "false"', 'or "true"', "kubernetes/tenants/test_objects.py"),
+    ("resources/tenant.py", 'if name.startswith("system:"):', "if False:", "resources/test_tenant.py"),
+    ("kubernetes/operator/reconcile.py", "_with_refusal(told, new)", "told", "kubernetes/operator/test_reconcile.py"),
+    (
+        "kubernetes/operator/pod_creation.py",
+        "            self.forget(stored.metadata.uid)",
+        "            pass",
+        "kubernetes/operator/test_reconcile.py",
+    ),
     ("resources/check.py", "if identity in first:", "if False:", "resources/test_loading.py"),
     ("resources/check.py", "self._unknown(name, path, list(properties))", "pass", "resources/test_rules.py"),
     ("resources/convert.py", "if (fields or names) and not lossy", "if False", "resources/test_convert.py"),
@@ -224,6 +252,35 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("local/volumes.py", "(?![\\w.-])", "", "local/test_volumes.py"),
     ("local/volumes.py", "/ str(id)", "", "local/test_volumes.py"),
     ("local/volumes.py", 'or ".." in Path(path).parts', "", "local/test_volumes.py"),
+    ("kubernetes/clusters/room.py", "key=_size, reverse=True", "key=_size", "kubernetes/clusters/test_choice.py"),
+    (
+        "kubernetes/clusters/room.py",
+        "total[resource] = max(",
+        "total[resource] = min(",
+        "kubernetes/clusters/test_choice.py",
+    ),
+    (
+        "kubernetes/clusters/room.py",
+        "any(_meets(node.labels, term)",
+        "all(_meets(node.labels, term)",
+        "kubernetes/clusters/test_choice.py",
+    ),
+    (
+        "kubernetes/clusters/room.py",
+        'not in ("NoSchedule", "NoExecute")',
+        'not in ("NoSchedule",)',
+        "kubernetes/clusters/test_choice.py",
+    ),
+    ("kubernetes/clusters/choice.py", "2 if room.known else 1", "2", "kubernetes/clusters/test_choice.py"),
+    (
+        "kubernetes/clusters/choice.py",
+        "not devices and not _has_devices(room)",
+        "False",
+        "kubernetes/clusters/test_choice.py",
+    ),
+    ("kubernetes/clusters/many.py", "if len(answers.found) > 1:", "if False:", "kubernetes/clusters/test_many.py"),
+    ("kubernetes/clusters/many.py", "self._home(names) or", "", "kubernetes/clusters/test_many.py"),
+    ("kubernetes/clusters/asking.py", "cluster.abandon()", "pass", "kubernetes/clusters/test_many.py"),
     ("pool/candidates.py", "& (cpu >= request.cpu_milli)", "", "pool/test_placement.py"),
     (
         "pool/candidates.py",

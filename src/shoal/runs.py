@@ -95,10 +95,12 @@ class Look(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a run is: `Folder` and its path, or `Namespace` and its name."""
+    """Where a run is: `Folder` and its path, or `Namespace` and its name. `cluster` is the context that was named for
+    the cluster; empty where none was, and on this machine."""
 
     label: str
     value: str
+    cluster: str = ""
 
 
 class Event(NamedTuple):
@@ -161,8 +163,17 @@ class LogChoice(NamedTuple):
     tail: int | None = None
 
 
+class Measurement(NamedTuple):
+    """A step that the training has finished, when (seconds since the epoch), and the loss there where it was told."""
+
+    step: int
+    time: float
+    loss: float | None = None
+
+
 class Lines(NamedTuple):
-    """Whole lines that a replica wrote, one after the other."""
+    """Whole lines that a replica wrote, one after the other. Whoever follows logs also gets, about every second in
+    which nobody writes, one without any, so that he may leave."""
 
     replica: str
     lines: list[str]
@@ -224,6 +235,10 @@ class Run(Protocol):
 
     def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
         """The chosen lines; with `follow`, until the run is not alive and nothing is left to tell."""
+        ...
+
+    def history(self) -> list[Measurement]:
+        """How training went, step by step, as far as that was written down and is kept; by step."""
         ...
 
     def tensorboard(self, port: int) -> Board:

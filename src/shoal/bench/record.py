@@ -16,6 +16,9 @@ FORMAT = 1
 SURE = 1.96
 """Standard errors on either side that hold 19 of 20 differences that are none."""
 
+LOAD = "serve"
+"""The kind of a saved benchmark that is a load on a server."""
+
 RESULT = "SHOAL_BENCH: "
 """What a replica's result, a line of JSON, is told by among the lines that it prints."""
 
@@ -131,6 +134,15 @@ def compare(first: Record, second: Record) -> Difference:
     squares."""
     ratio = second.images_per_second / first.images_per_second
     return Difference(ratio, SURE * ratio * math.hypot(first.noise, second.noise))
+
+
+def is_load(file: Path) -> bool:
+    """Whether a saved benchmark is one of a server. Raises OSError where the file cannot be read."""
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return isinstance(told, dict) and told.get("kind") == LOAD
 
 
 def parts_in(lines: Sequence[tuple[str, str]]) -> list[Part]:

@@ -1,4 +1,4 @@
-"""`shoal bench`: train the benchmark models, and compare two measurements."""
+"""`shoal bench`: train the benchmark models, load a model server, and compare two measurements."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from shoal.bench.options import (
     VariableUpdate,
     parse_roles,
 )
+from shoal.cli import bench_serve
 from shoal.cli.bench_flags import respelt, tf_config
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption
 from shoal.cli.table import table
@@ -31,13 +32,14 @@ from shoal.cli.terminal import Output, console, refuse, say
 if TYPE_CHECKING:
     from shoal.bench.record import Record
 
-app = typer.Typer(name="bench", help="Benchmarks: models in training, compared.", no_args_is_help=True)
+app = typer.Typer(name="bench", help="Benchmarks: models in training and in serving, compared.", no_args_is_help=True)
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the result is written.")]
 
 
 def register(root: typer.Typer) -> None:
     """Add the group."""
+    app.command()(bench_serve.serve)
     root.add_typer(app)
 
 
@@ -141,7 +143,7 @@ def train(
             data_name=data_name,
         )
         if job is None:
-            if scaling or gpu or image or on is On.KUBERNETES:
+            if scaling or gpu or image or on is not On.LOCAL:
                 refuse("--scaling, --gpu, --image and --on kubernetes belong to a job", "add --job worker=1")
             if data_dir and not data_dir.is_dir():  # said before TensorFlow is loaded, which takes seconds
                 refuse(f"--data-dir {data_dir}: there is no such folder")
@@ -172,15 +174,21 @@ def train(
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(help="A result that `train --save` kept.", show_default=False)],
+    first: Annotated[Path, typer.Argument(help="A result that `--save` kept.", show_default=False)],
     second: Annotated[Path, typer.Argument(help="Another.", show_default=False)],
     output: OutputOption = Output.TABLE,
 ) -> None:
     """How fast the second was against the first, and whether noise alone explains it."""
-    from shoal.bench.record import Record
+    from shoal.bench.record import Record, is_load
     from shoal.bench.record import compare as compared
 
     try:
+        loads = [is_load(first), is_load(second)]
+        if all(loads):
+            bench_serve.compare(first, second, output)
+            return
+        if any(loads):
+            refuse(f"{first} and {second}: one is of training, and one of serving", "compare two of a kind")
         records = [Record.load(first), Record.load(second)]
     except OptionError as fault:
         refuse(str(fault), fault.hint)

@@ -29,7 +29,7 @@ def run_job(
 ) -> Record:
     """Run the benchmark as a job, and gather what its replicas tell. Leaves with the job's exit code where it fails or
     is interrupted; its run is kept then, for its logs. Raises OptionError."""
-    if on is On.KUBERNETES and not image:
+    if on is not On.LOCAL and not image:
         raise OptionError(
             "--on kubernetes needs an --image", "one with Shoal and TensorFlow; docs/benchmarks.md says how it is made"
         )

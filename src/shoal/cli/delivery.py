@@ -24,7 +24,7 @@ def delivery_of(
     if folder is None:
         if claim is not None:
             refuse("--code-claim says where code goes, and there is none to send", "name its folder, as in --code .")
-        if on is On.KUBERNETES:
+        if on is not On.LOCAL:
             _mention_scripts(documents)
         yield None
         return

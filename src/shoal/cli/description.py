@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.cli.display import describe_progress, format_seconds, job_table
+from shoal.cli.display import describe_progress, job_table
 from shoal.cli.table import table
+from shoal.durations import format_seconds
 from shoal.resources import Condition, FirstFailure
 from shoal.resources.model_server import ServerCondition
 from shoal.runs import Description, Event, Place
@@ -55,6 +56,8 @@ def _facts(name: str, place: Place, description: Description) -> list[tuple[str,
     used = f"{snapshot.status.retries} used" if snapshot.status.retries else "none used"
     facts.append(("Retries", f"{'no limit' if limit is None else f'limit {limit}'}, {used}"))
     facts.append((place.label, place.value))
+    if place.cluster:
+        facts.append(("Cluster", place.cluster))
     return facts
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from shoal.cli.terminal import console, say
+from shoal.durations import format_seconds
 from shoal.resources import Phase
 from shoal.runs import INTERRUPTED, SERVING, Look, ReplicaRecord, Run, Snapshot
 
@@ -151,18 +152,6 @@ def elapsed(snapshot: Snapshot) -> str:
     if status.start_time is None:
         return ""
     return format_seconds((status.completion_time or time.time()) - status.start_time)
-
-
-def format_seconds(seconds: float) -> str:
-    """`7 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`."""
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    if whole < 86400:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
 def summary(run: Run, look: Look) -> None:

@@ -49,6 +49,7 @@ def broker(
         from shoal.gpu.broker import Broker
         from shoal.gpu.broker_server import BrokerServer, OwnCertificate
         from shoal.gpu.tenants import TenantsError
+        from shoal.listening import ListenError
         from shoal.pool.ledger import Terms
     except ModuleNotFoundError as missing:
         refuse(f"this needs {missing.name}, which is not installed", 'pip install "shoal[gpu]"')
@@ -65,10 +66,8 @@ def broker(
         server = BrokerServer(lender, __version__, host, port, own or given)
     except TenantsError as fault:
         refuse(str(fault), "docs/gpu-pool.md shows one; `shoal gpu token` makes tokens")
-    except OSError as fault:
-        if fault.filename:
-            raise
-        refuse(f"cannot listen at {host}:{port}: {fault.strerror}", "choose another --port")
+    except ListenError as fault:
+        refuse(str(fault), "choose another --port")
     say(f"broker at {'http' if plain_http else 'https'}://{host}:{server.port}")
     asyncio.run(server.run())
 

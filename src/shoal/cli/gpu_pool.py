@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli.gpu_options import CA, Broker, TokenFile, client_of
-from shoal.cli.table import table
+from shoal.cli.table import bar, table
 from shoal.cli.terminal import Exit, Output, console
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 OutputFormat = Annotated[Output, typer.Option("--output", "-o", help="How the result is written.")]
 
-BAR_CELLS = 10
 REFRESH_SECONDS = 2.0
 
 Told = dict[str, Any]
@@ -132,7 +131,7 @@ def _use(client: BrokerClient) -> RenderableType:
             host["name"],
             str(number),
             gpu["model"],
-            _bar(used := 100 - gpu["free_percent"]),
+            bar(used := 100 - gpu["free_percent"]),
             f"{used:g} %",
             state,
             ", ".join(on[host["name"], number]),
@@ -174,9 +173,4 @@ def _of(used: float, granted: float | None, unit: str = "") -> tuple[str, str]:
     """In words, and as a bar where there is a limit."""
     if granted is None:
         return f"{used:g}{unit}, no limit", ""
-    return f"{used:g} of {granted:g}{unit}", _bar(100 * used / granted if granted else 0)
-
-
-def _bar(percent: float) -> str:
-    full = min(BAR_CELLS, round(percent / 100 * BAR_CELLS))
-    return "█" * full + "░" * (BAR_CELLS - full)
+    return f"{used:g} of {granted:g}{unit}", bar(100 * used / granted if granted else 0)

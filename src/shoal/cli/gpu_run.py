@@ -61,8 +61,11 @@ def run(
     """Run a command with GPUs of the pool. They are released when it ends, however it does; its exit code is kept."""
     asked, seconds = wanted(gpus, memory, percent, model, same_host), patience(wait)
     client = client_of(broker, token_file, ca)
+    from shoal.cuda.environment import client_folder
     from shoal.gpu import lent
 
+    if not client_folder():
+        say("there is no libcuda.so.1 for the command: it is built by `make native`")
     with _told(wait):
         try:
             code = lent.run(client, [asked], priority, seconds, command, say)
@@ -130,6 +133,7 @@ def release(
     if not lease:
         refuse("this shell has no lease: SHOAL_LEASE is not set", "name one of those that `shoal gpu list` shows")
     client = client_of(broker, token_file, ca)
+    from shoal.cuda.environment import LIBRARIES, without_client
     from shoal.gpu.lent import ENVIRONMENT
 
     ended = client.release(lease)
@@ -138,6 +142,9 @@ def release(
         print(json.dumps({"id": lease, "state": ended["state"]}, indent=2))
     elif lease == os.environ.get("SHOAL_LEASE"):
         print(f"unset {' '.join(ENVIRONMENT)}")
+        before, left = os.environ.get(LIBRARIES, ""), without_client(os.environ.get(LIBRARIES, ""))
+        if left != before:
+            print(f"export {LIBRARIES}={shlex.quote(left)}" if left else f"unset {LIBRARIES}")
 
 
 @contextmanager

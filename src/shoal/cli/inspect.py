@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_o
 from shoal.cli.terminal import Output, console, say
 
 if TYPE_CHECKING:
-    from shoal.runs import ListedServer, Look, Run, Runs, Server, ServerLook
+    from shoal.runs import ListedServer, Runs
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, or json for programs.")]
 
@@ -33,12 +33,14 @@ def ps(
     namespace: NamespaceOption = None,
 ) -> None:
     """List runs, those that are active or all, and model servers."""
+    from shoal.told import run_as_data, server_as_data
+
     runs = runs_on(on, context, namespace)
     found = runs.all(replicas=output is Output.JSON)
     listed = [each for each in found if everything or each.look.phase not in _ENDED]
     servers = _servers(runs)
     if output is Output.JSON:
-        told = [*(_as_data(*each) for each in listed), *(_server_as_data(*each) for each in servers)]
+        told = [*(run_as_data(*each) for each in listed), *(server_as_data(*each) for each in servers)]
         print(json.dumps(told, indent=2))
         return
     if not listed and not servers:
@@ -46,7 +48,7 @@ def ps(
         return
     from shoal.cli.listing import listing
 
-    console().print(listing(listed, servers))
+    console().print(listing(listed, servers, clusters=on.several))
 
 
 def describe(
@@ -58,11 +60,13 @@ def describe(
 ) -> None:
     """Tell everything about a run: its replicas, its conditions, the first failure with its last words. Or about a
     model server: where it is reached, and how it is."""
+    from shoal.told import run_as_data, server_as_data
+
     found = find(runs_on(on, context, namespace), name)
     if found.kind == "ModelServer":
         told = found.describe()
         if output is Output.JSON:
-            print(json.dumps(_server_as_data(found, told.look), indent=2))
+            print(json.dumps(server_as_data(found, told.look), indent=2))
             return
         from shoal.cli.server_description import describe_server
 
@@ -70,7 +74,7 @@ def describe(
         return
     description = found.describe()
     if output is Output.JSON:
-        print(json.dumps(_as_data(found, description.look), indent=2))
+        print(json.dumps(run_as_data(found, description.look), indent=2))
         return
     from shoal.cli.description import describe_run
 
@@ -105,23 +109,6 @@ def logs(
 
 
 _ENDED = ("Succeeded", "Failed")
-
-
-def _as_data(run: Run, look: Look) -> dict[str, Any]:
-    label, place = run.place
-    return {
-        "name": run.name,
-        "kind": run.kind,
-        label.lower(): place,
-        **json.loads(look.snapshot.dump()),
-        "phase": look.phase,
-    }
-
-
-def _server_as_data(server: Server, look: ServerLook) -> dict[str, Any]:
-    label, place = server.place
-    about = {"name": server.name, "kind": server.kind, label.lower(): place}
-    return {**about, "status": look.status.dump(), "phase": look.phase}
 
 
 def _servers(runs: Runs) -> Sequence[ListedServer]:

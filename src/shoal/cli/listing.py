@@ -6,21 +6,23 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.cli.display import STYLES, describe_progress, elapsed, format_seconds
+from shoal.cli.display import STYLES, describe_progress, elapsed
 from shoal.cli.table import table
+from shoal.durations import format_seconds
 from shoal.runs import INTERRUPTED, Listed, ListedServer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-COLUMNS = ("NAME", "KIND", "PHASE", "REPLICAS", "PROGRESS", "RETRIES", "TIME")
+COLUMNS = ("CLUSTER", "NAME", "KIND", "PHASE", "REPLICAS", "PROGRESS", "RETRIES", "TIME")
 
 
-def listing(runs: Sequence[Listed], servers: Sequence[ListedServer]) -> RenderableType:
-    """Says of what kind each is only where there are both."""
+def listing(runs: Sequence[Listed], servers: Sequence[ListedServer], clusters: bool = False) -> RenderableType:
+    """Says of what kind each is only where there are both, and in which cluster if `clusters`."""
     from rich.text import Text
 
-    columns = [column for column in COLUMNS if column != "KIND" or (runs and servers)]
+    said = {"KIND": bool(runs and servers), "CLUSTER": clusters}
+    columns = [column for column in COLUMNS if said.get(column, True)]
     rows = []
     for row in (*map(_run, runs), *map(_server, servers)):
         cells = dict(zip(COLUMNS, row, strict=True))
@@ -34,7 +36,7 @@ def _run(listed: Listed) -> tuple[str, ...]:
     active = sum(count.active for count in counts) if phase != INTERRUPTED else 0
     up = f"{active} running, {sum(count.succeeded for count in counts)} done"
     retries = str(snapshot.status.retries)
-    return run.name, run.kind, phase, up, describe_progress(snapshot), retries, elapsed(snapshot)
+    return run.place.cluster, run.name, run.kind, phase, up, describe_progress(snapshot), retries, elapsed(snapshot)
 
 
 def _server(listed: ListedServer) -> tuple[str, ...]:
@@ -42,4 +44,4 @@ def _server(listed: ListedServer) -> tuple[str, ...]:
     waiting = status.replicas - status.ready_replicas
     up = f"{status.ready_replicas} ready" + (f", {waiting} not" if waiting > 0 else "")
     age = "" if since is None else format_seconds(time.time() - since)
-    return server.name, server.kind, phase, up, "", "", age
+    return server.place.cluster, server.name, server.kind, phase, up, "", "", age

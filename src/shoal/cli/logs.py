@@ -27,11 +27,12 @@ class _Printer:
         self._colours: dict[str, int] = {}
 
     def print(self, name: str, lines: list[str]) -> None:
+        if not lines:
+            return
         prefix = f"{name:<{self.width}} | "
         if self.coloured:
             colour = self._colours.setdefault(name, COLOURS[len(self._colours) % len(COLOURS)])
             prefix = f"\033[{colour}m{prefix}\033[0m"
         for line in lines:
             self.out.write(f"{prefix}{line}\n")
-        if lines:
-            self.out.flush()
+        self.out.flush()

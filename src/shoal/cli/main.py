@@ -23,7 +23,9 @@ from shoal.cli import (
     predict,
     run,
     serve,
+    tenant,
     tensorboard,
+    ui,
 )
 from shoal.cli.terminal import Exit, complain
 
@@ -39,6 +41,7 @@ for group in (
     inspect,
     control,
     tensorboard,
+    ui,
     manifests,
     image,
     serve,
@@ -46,6 +49,7 @@ for group in (
     models,
     bench,
     gpu,
+    tenant,
     operator,
     install,
 ):

@@ -112,7 +112,7 @@ def resume(
 
 def _serve(servers: Sequence[ModelServer], file: str, on: On, detach: bool) -> NoReturn:
     """Serve the models of one ModelServer, in this process, until it is told to end."""
-    if on is On.KUBERNETES:
+    if on is not On.LOCAL:
         refuse(f"{file} has a ModelServer alone, which needs no watching", f"kubectl apply -f {file}")
     if len(servers) > 1:
         refuse(f"{file} has {len(servers)} ModelServers", "run them from files of their own, each on ports of its own")

@@ -216,7 +216,7 @@ def serve(
         refuse("--grpc-socket-path with --workers: one process alone can listen there", "leave one of them out")
     tls = _tls(ssl_config) if ssl_config else None
     arguments = _channel_arguments(grpc_arguments)
-    from shoal.serving.listening import ListenError, check
+    from shoal.listening import ListenError, check
 
     try:
         for each in filter(None, (port, rest_port)):

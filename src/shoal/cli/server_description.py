@@ -48,6 +48,8 @@ def _facts(name: str, place: Place, description: ServerDescription) -> list[tupl
     facts += [("Serves", said) for said in _versions(status)]
     facts += [(label, at) for label, at in (("REST", status.url), ("gRPC", status.grpc)) if at]
     facts.append((place.label, place.value))
+    if place.cluster:
+        facts.append(("Cluster", place.cluster))
     return facts
 
 

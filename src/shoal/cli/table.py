@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+BAR_CELLS = 10
+
 
 def table(
     heading: Sequence[str],
@@ -28,3 +30,9 @@ def table(
     for row in rows:
         made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return made
+
+
+def bar(percent: float) -> str:
+    """Ten cells, as many of them full as the percentage says."""
+    full = min(BAR_CELLS, round(percent / 100 * BAR_CELLS))
+    return "█" * full + "░" * (BAR_CELLS - full)

@@ -31,8 +31,8 @@ from shoal.pool.lease import Grant
 from shoal.pool.report import Answer, Report
 from shoal.pool.request import WHOLE
 
-SERVER = sys.executable, "-m", "shoal.gpu.lease_server"
-"""What serves a lease, until the CUDA server does."""
+SERVER = sys.executable, "-m", "shoal.cuda.server"
+"""What serves a lease."""
 
 WAIT_SECONDS = 10
 """How long the broker may keep a report unanswered while there is nothing to do."""

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 
 from shoal.gpu.audit import Audit
-from shoal.gpu.tenants import Tenants, TenantsError, new_token, token_hash
+from shoal.gpu.tenants import Grant, Role, Tenants, TenantsError, granted_path, new_token, token_hash, write_granted
 from shoal.pool.brokerage import decide
 from shoal.pool.lease import Ask, Lease, LeaseState
 from shoal.pool.ledger import Ledger, Refused, Terms
@@ -102,6 +102,28 @@ class Broker:
         self.ledger.drain(host, drained)
         self.decide()
 
+    def grant(self, tenant: str, grant: Grant) -> None:
+        """From now on, and after a restart. Raises Refused for one whom people have written down, and OSError where
+        nothing can be written."""
+        self._not_written(tenant)
+        for hash in grant.tokens:
+            if (bearer := self.tenants.bearer(hash)) and (bearer.role, bearer.name) != (Role.TENANT, tenant):
+                raise Refused(f"a token of {bearer.role.value} {bearer.name} cannot be tenant {tenant}'s, too")
+        self._write_granted({**self.tenants.granted, tenant: grant})
+
+    def withdraw(self, tenant: str) -> bool:
+        """End what it holds and forget it; False where it was never granted. Raises as `grant`."""
+        self._not_written(tenant)
+        if tenant not in self.tenants.granted:
+            return False
+        self._write_granted({name: grant for name, grant in self.tenants.granted.items() if name != tenant})
+        for lease in list(self.ledger.leases.values()):
+            if lease.tenant == tenant:
+                self.ledger.end(lease, LeaseState.RELEASED, "its tenant was deleted", self.now())
+        self.ledger.quotas.pop(tenant, None)
+        self.decide()
+        return True
+
     async def hear(self, report: Report, patience: float) -> Answer:
         """Answer a report: at once if its host is to change something, else when it is, or after `patience` seconds."""
         until = self.now() + patience
@@ -169,6 +191,18 @@ class Broker:
         for event in self._waiting.get(key, ()):
             event.set()
 
+    def _not_written(self, tenant: str) -> None:
+        if tenant in self.tenants.written:
+            raise Refused(f"tenant {tenant} is written down in {self._path.name}, and changed there")
+
+    def _write_granted(self, tenants: dict[str, Grant]) -> None:
+        write_granted(self._path, tenants)
+        self._read_tenants()
+        if self.tenants.granted != tenants:
+            raise Refused(
+                f"{self._path.name} cannot be used as it is, so that nothing has changed yet; the log says why"
+            )
+
     def _read_tenants(self) -> None:
         changed_at = _changed_at(self._path)
         if changed_at in (self._read_at, None):
@@ -189,7 +223,13 @@ def of_tenant(name: str) -> str:
     return f"tenant {name}"
 
 
-def _changed_at(path: Path) -> tuple[int, int] | None:
+def _changed_at(path: Path) -> tuple[object, object] | None:
+    """Other than before when one of the files has changed; None while the first is away."""
+    first, granted = _stamp(path), _stamp(granted_path(path))
+    return None if first is None else (first, granted)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:

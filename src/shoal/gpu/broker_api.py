@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -21,11 +22,21 @@ from starlette.routing import Route
 
 from shoal.gpu.broker import Broker, Settling, TooMany, of_tenant
 from shoal.gpu.endpoint import Endpoint, describe
-from shoal.gpu.messages import AskBody, DrainBody, HostBody, LeaseBody, QuotaBody, RenewalsBody, RenewedBody
+from shoal.gpu.messages import (
+    AskBody,
+    DrainBody,
+    GrantBody,
+    HostBody,
+    LeaseBody,
+    QuotaBody,
+    RenewalsBody,
+    RenewedBody,
+)
 from shoal.gpu.tenants import Caller, Role, matches
 from shoal.pool.lease import Lease, LeaseState
 from shoal.pool.ledger import Refused
 from shoal.pool.queue import places as queue_places
+from shoal.pool.quota import Amount
 from shoal.pool.report import Answer, Report
 from shoal.pool.request import WHOLE
 
@@ -103,6 +114,22 @@ class BrokerApi:
                 DrainBody,
             ),
             Endpoint("GET", "/v1/quotas", "Quotas: the tenant's, or all", anyone, self._quotas, None, list[QuotaBody]),
+            Endpoint(
+                "PUT",
+                "/v1/tenants/{tenant}",
+                "Grant a tenant tokens and a quota, in place of those that it has",
+                (Role.ADMIN,),
+                self._grant,
+                GrantBody,
+                QuotaBody,
+            ),
+            Endpoint(
+                "DELETE",
+                "/v1/tenants/{tenant}",
+                "End a tenant's leases and forget it",
+                (Role.ADMIN,),
+                self._withdraw,
+            ),
         )
         self._description = describe(self._endpoints, version)
         self.app = Starlette(
@@ -209,17 +236,35 @@ class BrokerApi:
 
     async def _quotas(self, caller: Caller, request: Request, body: None) -> list[QuotaBody]:
         ledger = self._broker.ledger
-        tenants = [caller.name] if caller.role is Role.TENANT else sorted(ledger.quotas.keys() | ledger.used.keys())
-        return [
-            QuotaBody(
-                tenant=tenant,
-                gpus=None if (quota := ledger.quota(tenant)).milli is None else quota.milli / WHOLE,
-                gpu_memory_mib=quota.memory_mib,
-                used_gpus=ledger.used[tenant].milli / WHOLE,
-                used_gpu_memory_mib=ledger.used[tenant].memory_mib,
-            )
-            for tenant in tenants
-        ]
+        holding = {tenant for tenant, amount in ledger.used.items() if amount != Amount()}
+        tenants = [caller.name] if caller.role is Role.TENANT else sorted(ledger.quotas.keys() | holding)
+        return [self._quota(tenant) for tenant in tenants]
+
+    async def _grant(self, caller: Caller, request: Request, body: GrantBody) -> QuotaBody:
+        tenant = _tenant(request)
+        with _granting():
+            self._broker.grant(tenant, body.grant)
+        limits = body.model_dump(exclude={"tokens"})
+        self._broker.audit.write("tenant", tenant=tenant, granted=True, by=caller.name, **limits)
+        return self._quota(tenant)
+
+    async def _withdraw(self, caller: Caller, request: Request, body: None) -> None:
+        tenant = _tenant(request)
+        with _granting():
+            known = self._broker.withdraw(tenant)
+        if not known:
+            raise Refusal(404, f"no tenant {tenant} was granted")
+        self._broker.audit.write("tenant", tenant=tenant, granted=False, by=caller.name)
+
+    def _quota(self, tenant: str) -> QuotaBody:
+        ledger, quota = self._broker.ledger, self._broker.ledger.quota(tenant)
+        return QuotaBody(
+            tenant=tenant,
+            gpus=None if quota.milli is None else quota.milli / WHOLE,
+            gpu_memory_mib=quota.memory_mib,
+            used_gpus=ledger.used[tenant].milli / WHOLE,
+            used_gpu_memory_mib=ledger.used[tenant].memory_mib,
+        )
 
     # Who asks, and whether they may
 
@@ -336,6 +381,26 @@ async def _body(request: Request, type: Any) -> Any:
     except ValidationError as fault:
         told = [f"{'.'.join(map(str, each['loc'])) or 'body'}: {each['msg']}" for each in fault.errors()[:5]]
         raise Refusal(422, "; ".join(told)) from None
+
+
+def _tenant(request: Request) -> str:
+    name: str = request.path_params["tenant"]
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
+        raise Refusal(422, f"{name[:80]!r} is no name of a tenant: lower-case letters, digits and dashes")
+    return name
+
+
+@contextmanager
+def _granting() -> Iterator[None]:
+    try:
+        yield
+    except Refused as fault:
+        raise Refusal(409, str(fault)) from fault
+    except OSError as fault:
+        told = (
+            f"the broker cannot write {fault.filename}: {fault.strerror}; write the tenant into its file of --tenants"
+        )
+        raise Refusal(409, told) from fault
 
 
 def _sees(caller: Caller, lease: Lease) -> bool:

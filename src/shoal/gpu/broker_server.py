@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import socket
 import ssl
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from shoal import certificates
 from shoal.gpu.broker import Broker
 from shoal.gpu.broker_api import BrokerApi
+from shoal.listening import listen
 
 HEAD_SECONDS = 10.0
 """How long the head of a request may take to come, from the connection's start or the head's first byte on."""
@@ -122,7 +122,7 @@ class OwnCertificate:
 class BrokerServer:
     """Listens at `host:port` (0: any free port) from its making. Without `certificate` it serves plain HTTP.
 
-    `certificate` is a file and its key, or one of its own. Raises OSError where it cannot listen or read.
+    `certificate` is a file and its key, or one of its own. Raises ListenError, or OSError where it cannot read.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class BrokerServer:
         self._config.load()
         if self._config.ssl is not None:
             self._config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
-        self._socket = socket.create_server((host, port), backlog=512)
+        self._socket = listen(host, port)
         self.port: int = self._socket.getsockname()[1]
 
     async def run(self) -> None:

@@ -64,6 +64,18 @@ class BrokerClient:
         found: list[dict[str, Any]] = self._call("GET", "/v1/quotas")
         return found
 
+    def grant(
+        self, tenant: str, hash: str, gpus: float, gpu_memory_mib: int | None, max_priority: int
+    ) -> dict[str, Any]:
+        """Make a tenant with this hash of its token, or change what it may hold, as an admin. Answers its quota."""
+        body = {"tokens": [hash], "gpus": gpus, "gpu_memory_mib": gpu_memory_mib, "max_priority": max_priority}
+        found: dict[str, Any] = self._call("PUT", f"/v1/tenants/{tenant}", json=body)
+        return found
+
+    def withdraw(self, tenant: str) -> None:
+        """End a tenant's leases, and have the broker forget it."""
+        self._call("DELETE", f"/v1/tenants/{tenant}")
+
     def _lease(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._call(method, path, **sent)
         return found
@@ -75,12 +87,12 @@ class BrokerClient:
             hint = "is it running, is --broker its URL, and --ca its ca.crt?"
             raise Unreachable(0, f"no answer from the broker at {self._url}: {fault}", hint) from fault
         if response.is_success:
-            return response.json()
+            return response.json() if response.content else None
         try:
             message = response.json()["error"]
         except (ValueError, KeyError, TypeError):
             message = f"{self._url} answers {response.status_code}, and not as a broker does"
-        hint = "--token-file names a file with a tenant's token" if response.status_code == 401 else ""
+        hint = "--token-file names a file with a token that it knows" if response.status_code == 401 else ""
         raise BrokerError(response.status_code, message, hint)
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from shoal.cuda.environment import LEASE, LIBRARIES, NUMBERS, SERVERS, TOKEN, client_folder, with_client
 from shoal.gpu.client import POLL_SECONDS, BrokerClient, BrokerError, Unreachable
 
 RENEW_SECONDS = 5.0
@@ -21,9 +22,8 @@ END_SECONDS = 10.0
 
 GONE = (404, 410)
 
-ENVIRONMENT = "SHOAL_LEASE", "SHOAL_LEASE_TOKEN", "SHOAL_GPU_SERVERS", "SHOAL_GPU_NUMBERS"
-"""What a program is told of its lease: its id, its token, and by commas, for each GPU, the address of its server and
-its number among those that this server serves."""
+ENVIRONMENT = LEASE, TOKEN, SERVERS, NUMBERS
+"""What a program is told of its lease."""
 
 Lease = dict[str, Any]
 
@@ -83,7 +83,8 @@ def obtain(
 
 
 def environment(lease: Lease, first: int = 0, gpus: int | None = None) -> dict[str, str]:
-    """What a program needs to use the GPUs of a lease that runs: all, or so many from the `first` on."""
+    """What a program needs to use the GPUs of a lease that runs: all, or so many from the `first` on. Where the client
+    library is built, it is before all others that this process's programs find."""
     numbers: Counter[str] = Counter()
     servers, numbered = [], []
     for share in lease["shares"]:
@@ -92,7 +93,10 @@ def environment(lease: Lease, first: int = 0, gpus: int | None = None) -> dict[s
         numbers[share["host"]] += 1
     part = slice(first, None if gpus is None else first + gpus)
     told = lease["id"], lease["token"], ",".join(servers[part]), ",".join(numbered[part])
-    return dict(zip(ENVIRONMENT, told, strict=True))
+    given = dict(zip(ENVIRONMENT, told, strict=True))
+    if client_folder():
+        given[LIBRARIES] = with_client(os.environ.get(LIBRARIES, ""))
+    return given
 
 
 def release(client: BrokerClient, lease: Lease) -> None:

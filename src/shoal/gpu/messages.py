@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shoal.gpu.tenants import Grant, Hash
 from shoal.pool.lease import Lease, LeaseState
 from shoal.pool.ledger import KnownHost
 from shoal.pool.request import WHOLE, Locality, Request
@@ -142,6 +143,20 @@ class QuotaBody(_Body):
     gpu_memory_mib: int | None
     used_gpus: float
     used_gpu_memory_mib: int
+
+
+class GrantBody(_Body):
+    """None is no limit."""
+
+    tokens: Annotated[list[Hash], Field(min_length=1, max_length=16)]
+    gpus: Annotated[float, Field(ge=0, le=1_000_000)] | None = None
+    gpu_memory_mib: Annotated[int, Field(ge=0, le=1 << 40)] | None = None
+    max_priority: Annotated[int, Field(ge=-100, le=100)] = 0
+
+    @property
+    def grant(self) -> Grant:
+        memory = None if self.gpu_memory_mib is None else f"{self.gpu_memory_mib}Mi"
+        return Grant(tokens=self.tokens, gpus=self.gpus, gpuMemory=memory, maxPriority=self.max_priority)
 
 
 class ErrorBody(_Body):

@@ -23,3 +23,6 @@ class GPUNames:
 
 
 GPU_NAMES = GPUNames()
+
+GPU_RESOURCES = (GPU_NAMES.resource, "shoal.dev/gpu", "bitfusion.io/gpu")
+"""By which pods ask for GPUs: of nodes, and of the pool under both names that it answers to."""

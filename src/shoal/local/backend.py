@@ -12,6 +12,7 @@ from typing import Literal
 
 from shoal.local import manifests
 from shoal.local.code import check_code, fetched
+from shoal.local.history import history
 from shoal.local.listing import list_runs, look, phase_of
 from shoal.local.log_folders import log_folders
 from shoal.local.log_lines import log_lines, replicas_with_logs
@@ -30,6 +31,7 @@ from shoal.runs import (
     ListedServer,
     LogChoice,
     Look,
+    Measurement,
     Place,
     RunError,
     Show,
@@ -102,6 +104,9 @@ class LocalRun:
 
     def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
         return log_lines(self.run, choice)
+
+    def history(self) -> list[Measurement]:
+        return history(self.run)
 
     def tensorboard(self, port: int) -> Board:
         """The TensorBoard of this environment, over the folders with the run's event files."""

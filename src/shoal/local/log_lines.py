@@ -31,6 +31,7 @@ def log_lines(run: Run, choice: LogChoice) -> Iterator[Lines]:
             yield Lines(name, lines)
         if not alive:
             return
+        yield Lines("", [])
         time.sleep(LOOK_SECONDS)
 
 

@@ -98,7 +98,7 @@ class ProgressReader:
             tail = self._events.setdefault(path, Tail(path))
             writer = _PID.search(path.name)
             id = pids.get(int(writer["pid"]), leader) if writer else leader
-            told = list(_scalars(tail))
+            told = list(scalars(tail))
             if told and id not in self._speaking:
                 self._note_scalars(id, path, told)
         return self.known
@@ -150,7 +150,7 @@ def _json_lines(tail: Tail) -> Iterator[dict[str, Any]]:
             yield said
 
 
-def _scalars(tail: Tail) -> Iterator[tuple[int, float, str, float]]:
+def scalars(tail: Tail) -> Iterator[tuple[int, float, str, float]]:
     """(step, wall time, tag, value) of each complete scalar summary that is new."""
     new = tail.read()
     if not new:

@@ -31,9 +31,9 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
+from shoal.listening import ListenError
 from shoal.serving import deadline, listing, model_config, tensor_proto
 from shoal.serving.inference import Inference
-from shoal.serving.listening import ListenError
 from shoal.serving.status import Code, ServingError, invalid
 from shoal.serving.tls import Tls
 

@@ -29,10 +29,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from tensorflow_serving.apis import get_model_metadata_pb2, get_model_status_pb2, model_pb2
 
+from shoal.listening import listen
 from shoal.serving import deadline, examples, json_tensor, listing, metrics
 from shoal.serving.catalog import Version
 from shoal.serving.inference import SIGNATURE_DEF, Inference
-from shoal.serving.listening import listen
 from shoal.serving.model import DEFAULT_SIGNATURE, Model
 from shoal.serving.settings import RestSettings
 from shoal.serving.status import Code, ServingError, invalid

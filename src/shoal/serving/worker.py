@@ -15,10 +15,10 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from shoal.listening import ListenError
 from shoal.serving import control
 from shoal.serving.catalog import Catalog, Version
 from shoal.serving.folders import VersionFolder
-from shoal.serving.listening import ListenError
 from shoal.serving.metrics import Metrics
 from shoal.serving.model import Model
 from shoal.serving.model_config import ModelConfig

@@ -20,7 +20,7 @@ class Result(NamedTuple):
 
 
 class Shoal:
-    """The command line of somebody who works in one namespace."""
+    """The command line of somebody who works in one namespace; without any, in those of the contexts."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
         self.environment = {**os.environ, "SHOAL_ON": "kubernetes", "KUBECONFIG": str(kubeconfig)}
@@ -28,7 +28,7 @@ class Shoal:
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*COMMAND, *words, "-n", self.namespace],
+            [*COMMAND, *words, *(["-n", self.namespace] if self.namespace else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -315,8 +315,9 @@ def test_a_quota_is_told_and_waited_for(namespace: Kubectl) -> None:
     namespace.wait_for("resourcequota/few", lambda each: each.get("status", {}).get("hard"))
     namespace.apply(tfjob("many", Worker=role(3, exit="0@8s")))
     wait_until(lambda: "FailedCreatePod" in reasons(namespace, "many"), 10, "an event that says so")
+    namespace.wait_for(f"{KIND}/many", lambda job: "exceeded quota: few" in job["status"].get("message", ""), 10)
     namespace("delete", "resourcequota/few")
-    wait_for_phase(namespace, "many", "Succeeded")
+    assert "quota" not in wait_for_phase(namespace, "many", "Succeeded")["status"]["message"]
 
 
 def test_a_manifest_that_the_schema_lets_through_fails_with_its_fault(namespace: Kubectl) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx2
 
+from shoal.cuda.api.messages import HEADER
+from shoal.cuda.server.listener import NOT_PERMITTED
 from tests.integration.gpu.brokers import TOKENS, bearer
 from tests.integration.gpu.test_broker_process import broker
 from tests.integration.harness import SHOAL
@@ -40,12 +42,12 @@ def until(found: Callable[[], Any], seconds: float = 120) -> Any:
     return result
 
 
-def say(address: str, token: str) -> bytes:
+def lets_in(address: str, token: str) -> bool:
     host, _, port = address.partition(":")
     with socket.create_connection((host, int(port)), timeout=60) as connection:
-        connection.sendall(f"{token}\nhello".encode())
-        connection.shutdown(socket.SHUT_WR)
-        return b"".join(iter(lambda: connection.recv(100), b""))
+        connection.sendall(f"{token}\n".encode())
+        header = connection.recv(HEADER.size, socket.MSG_WAITALL)
+        return HEADER.unpack(header)[1] != NOT_PERMITTED
 
 
 def closed(address: str) -> bool:
@@ -69,15 +71,15 @@ def test_a_lease_has_a_server_for_as_long_as_it_lives_whoever_is_killed(tmp_path
 
         with agent(tmp_path, client) as process:
             first, second = (until(lambda i=i: address(i)) for i in range(2))
-            assert say(first, leases[0]["token"]) == b"hello"
-            assert say(first, leases[1]["token"]) == b""
+            assert lets_in(first, leases[0]["token"])
+            assert not lets_in(first, leases[1]["token"])
             client.delete(where[1], headers=keys[1])
             until(lambda: closed(second))
             process.kill()
             until(lambda: closed(first))
         with agent(tmp_path, client):
             moved = until(lambda: address(0) not in ("", first) and address(0))
-            assert say(moved, leases[0]["token"]) == b"hello"
+            assert lets_in(moved, leases[0]["token"])
             hosts = client.get("/v1/hosts", headers=bearer("vision")).json()
             assert sorted(gpu["free_percent"] for gpu in hosts[0]["gpus"]) == [0, 100]
             (tmp_path / "unhealthy").write_text("software-1\n")
@@ -98,7 +100,7 @@ def test_an_agent_goes_on_while_the_broker_is_killed_and_replaced(tmp_path: Path
             process = stack.enter_context(agent(tmp_path, client))
             until(lambda: client.get(where, headers=key).json()["state"] == "running")
             before = client.get(where, headers=key).json()["shares"]
-        assert say(before[0]["address"], lease["token"]) == b"hello"
+        assert lets_in(before[0]["address"], lease["token"])
         _, client = stack.enter_context(broker(tmp_path, port))
         until(lambda: client.get(where, headers=key).json().get("state") == "running")
         assert client.get(where, headers=key).json()["shares"] == before

@@ -16,9 +16,10 @@ from shoal.gpu import broker_api, broker_server
 from shoal.gpu.audit import Audit
 from shoal.gpu.broker import Broker
 from shoal.gpu.broker_server import BrokerServer
-from shoal.gpu.tenants import token_hash
+from shoal.gpu.tenants import Tenants, token_hash
 from shoal.pool.ledger import Ledger, Terms
-from tests.integration.gpu.brokers import Agent, bearer, write_tenants
+from shoal.pool.quota import Quota
+from tests.integration.gpu.brokers import TOKENS, Agent, bearer, write_tenants
 
 ONE = {"requests": [{}]}
 
@@ -222,6 +223,7 @@ async def test_the_description_names_every_endpoint_and_its_bodies(client: httpx
         "/v1/hosts/{host}/report",
         "/v1/hosts/{host}/drain",
         "/v1/quotas",
+        "/v1/tenants/{tenant}",
     }
     body = described["paths"]["/v1/leases"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert body == {"$ref": "#/components/schemas/AskBody"}
@@ -341,3 +343,76 @@ async def test_what_is_unknown_to_a_broker_that_has_just_started_is_waited_for(
 def ready(broker: Broker) -> None:
     """As if it had started long ago."""
     broker.ledger.started_at = -1e6
+
+
+async def test_an_admin_grants_a_tenant_and_withdraws_it(
+    client: httpx2.AsyncClient, broker: Broker, tmp_path: Path
+) -> None:
+    first, second = "1" * 43, "2" * 43
+    path, admin = "/v1/tenants/team-a", bearer("ops")
+
+    def body(token: str, **more: object) -> dict[str, object]:
+        return {"tokens": [token_hash(token)], "gpus": 2, **more}
+
+    def shown(token: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {token}"}
+
+    for name in ("vision", "h"):
+        assert (await client.put(path, json=body(first), headers=bearer(name))).status_code == 403
+    granted = await client.put(path, json=body(first, gpu_memory_mib=64_000), headers=admin)
+    assert granted.json() == {
+        "tenant": "team-a",
+        "gpus": 2.0,
+        "gpu_memory_mib": 64_000,
+        "used_gpus": 0.0,
+        "used_gpu_memory_mib": 0,
+    }
+    agent = Agent("h", gpus=2)
+    await talk(client, agent)
+    lease = (await client.post("/v1/leases", json=ONE, headers=shown(first))).json()
+    await talk(client, agent)
+    assert (await client.get(f"/v1/leases/{lease['id']}", headers=shown(first))).json()["state"] == "running"
+    three = await client.post("/v1/leases", json={"requests": [{"gpus": 3}]}, headers=shown(first))
+    assert (three.status_code, "its quota is 2" in three.text) == (403, True)
+
+    assert Tenants(tmp_path / "tenants.yaml").quotas["team-a"] == Quota(
+        2000, 64_000
+    )  # as a broker that starts reads it
+    assert (tmp_path / "tenants.granted.yaml").stat().st_mode & 0o777 == 0o600
+    assert (await client.put(path, json=body(second, gpus=1), headers=admin)).json()["gpus"] == 1.0
+    assert (await client.get("/v1/quotas", headers=shown(first))).status_code == 401
+    assert (await client.get("/v1/quotas", headers=shown(second))).json()[0]["used_gpus"] == 1.0
+
+    assert (await client.delete(path, headers=bearer("vision"))).status_code == 403
+    assert (await client.delete(path, headers=admin)).status_code == 204
+    assert (await client.get("/v1/quotas", headers=shown(second))).status_code == 401
+    left = (await client.get(f"/v1/leases/{lease['id']}", headers=admin)).json()
+    assert (left["state"], left["reason"]) == ("released", "its tenant was deleted")
+    assert (await client.delete(path, headers=admin)).status_code == 404
+    await talk(client, agent)  # what the agent held counted until now
+    assert "team-a" not in [each["tenant"] for each in (await client.get("/v1/quotas", headers=admin)).json()]
+
+
+async def test_what_is_no_grant(client: httpx2.AsyncClient, tmp_path: Path) -> None:
+    admin, hash = bearer("ops"), "0" * 64
+    written = await client.put("/v1/tenants/vision", json={"tokens": [hash]}, headers=admin)
+    assert (written.status_code, written.json()) == (
+        409,
+        {"error": "tenant vision is written down in tenants.yaml, and changed there"},
+    )
+    assert (await client.delete("/v1/tenants/vision", headers=admin)).status_code == 409
+    for name in ("ops", "h", "speech"):
+        taken = await client.put("/v1/tenants/new", json={"tokens": [token_hash(TOKENS[name])]}, headers=admin)
+        assert (taken.status_code, "cannot be tenant new's, too" in taken.text) == (409, True)
+    for body in ({}, {"tokens": []}, {"tokens": ["plain"]}, {"tokens": [hash], "gpus": -1}):
+        assert (await client.put("/v1/tenants/new", json=body, headers=admin)).status_code == 422
+    assert (await client.put("/v1/tenants/No", json={"tokens": [hash]}, headers=admin)).status_code == 422
+    (tmp_path / "tenants.granted.yaml.new").mkdir()  # as if the folder could not be written
+    barred = await client.put("/v1/tenants/new", json={"tokens": [hash]}, headers=admin)
+    assert barred.status_code == 409
+    assert "cannot write" in barred.json()["error"]
+    assert not (tmp_path / "tenants.granted.yaml").exists()
+    (tmp_path / "tenants.granted.yaml.new").rmdir()
+    (tmp_path / "tenants.yaml").write_text("tenants: [")
+    broken = await client.put("/v1/tenants/new", json={"tokens": [hash]}, headers=admin)
+    assert (broken.status_code, "tenants.yaml cannot be used as it is" in broken.text) == (409, True)

@@ -18,13 +18,13 @@ from tests.integration.gpu.brokers import TOKENS, bearer, states
 from tests.integration.gpu.test_agent import until
 from tests.integration.harness import SHOAL
 
-ECHO = """
-import os, socket, sys
+GREET = """
+import os, socket, struct, sys
 host, _, port = os.environ["SHOAL_GPU_SERVERS"].partition(":")
 with socket.create_connection((host, int(port))) as connection:
-    connection.sendall((os.environ["SHOAL_LEASE_TOKEN"] + "\\nhello").encode())
-    connection.shutdown(socket.SHUT_WR)
-    print(connection.recv(100).decode())
+    connection.sendall((os.environ["SHOAL_LEASE_TOKEN"] + "\\n").encode())
+    size, status, *_ = struct.unpack("<IIII", connection.recv(16))
+    print("hello" if size and status != 800 else "refused")
 sys.exit(7)
 """
 
@@ -33,7 +33,7 @@ def test_a_command_runs_with_a_lease_that_is_released_and_its_exit_code_is_kept(
     pool: tuple[httpx2.Client, dict[str, str]],
 ) -> None:
     client, environment = pool
-    command = [*SHOAL, "gpu", "run", "-p", "50", "--wait", "2m", "--", "python3", "-c", ECHO]
+    command = [*SHOAL, "gpu", "run", "-p", "50", "--wait", "2m", "--", "python3", "-c", GREET]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (7, "hello\n"), done.stderr
     assert set(states(client)) == {"released"}
@@ -92,7 +92,7 @@ def test_a_shell_has_gpus_until_it_releases_them_or_ends(pool: tuple[httpx2.Clie
     shoal = shlex.join([*SHOAL, "gpu"])
     script = f"""
         eval "$({shoal} request -p 50 --wait 2m)"
-        python3 -c {shlex.quote(ECHO)}
+        python3 -c {shlex.quote(GREET)}
         eval "$({shoal} release)"
         echo "lease: $SHOAL_LEASE$SHOAL_LEASE_TOKEN$SHOAL_GPU_SERVERS"
         eval "$({shoal} request -n 2 --wait 2m)"

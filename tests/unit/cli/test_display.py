@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.cli.display import describe_progress, display, elapsed, format_seconds
+from shoal.cli.display import describe_progress, display, elapsed
+from shoal.durations import format_seconds
 from shoal.resources import JobStatus, Phase, Progress
 from shoal.runs import ReplicaRecord, Snapshot
 

@@ -58,7 +58,8 @@ class Connection:
         self._runner = asyncio.Runner()
         self._answered = -math.inf
         # A command has no other end: it may be left from anywhere. The loop stays, for what is dropped still later.
-        atexit.register(lambda: self._runner.run(self.client.close()))
+        self.abandoned = False
+        atexit.register(self._close)
 
     def run(self, asked: Coroutine[Any, Any, T]) -> T:
         """Raises RunError for whatever the server refuses, and where it does not answer."""
@@ -66,6 +67,10 @@ class Connection:
             answer = self._runner.run(asked)
         self._answered = time.monotonic()
         return answer
+
+    def _close(self) -> None:
+        if not self.abandoned:  # somebody still waits in it
+            self._runner.run(self.client.close())
 
     def latest(self, asked: Coroutine[Any, Any, T], known: T) -> T:
         """What is asked; what is `known` while the cluster does not answer for a moment: whoever waits for hours must
@@ -122,7 +127,7 @@ def _no_configuration(fault: Exception, files: Sequence[str], context: str | Non
     place = os.pathsep.join(files)
     if not isinstance(fault, ConfigError):
         return RunError(f"{place} is no kubeconfig: {type(fault).__name__}", "KUBECONFIG names another file")
-    known = _contexts(files)
+    known = contexts(files=files)
     if context is not None and known and context not in known:
         meant = nearest(context, known)
         hint = f"did you mean {meant}?" if meant else f"known contexts: {', '.join(sorted(known)[:5])}"
@@ -130,8 +135,18 @@ def _no_configuration(fault: Exception, files: Sequence[str], context: str | Non
     return RunError(f"no cluster to connect to: {fault}", "KUBECONFIG names the file that says how to reach one")
 
 
-def _contexts(files: Sequence[str]) -> list[str]:
+def contexts(one_of_each: bool = False, files: Sequence[str] = ()) -> list[str]:
+    """The names of the contexts in the kubeconfig; none where it cannot be read. With `one_of_each` those of a cluster
+    and a user count as one: the current context's, or else the first by name."""
     try:
-        return list(read(files).contexts)
+        found = read(files or named_files() or [DEFAULT_KUBECONFIG])
     except _BROKEN:
         return []
+    names = sorted(found.contexts, key=lambda name: (name != found.current_context, name))
+    if not one_of_each:
+        return sorted(names)
+    chosen: dict[tuple[str, str | None], str] = {}
+    for name in names:
+        context = found.contexts[name]
+        chosen.setdefault((context.cluster, context.user), name)
+    return list(chosen.values())

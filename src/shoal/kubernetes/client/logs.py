@@ -126,12 +126,19 @@ class PodLogs:
             return
         watching = asyncio.create_task(self._watch())
         try:
-            while (told := await self._queue.get()) is not None:
+            while (told := await self._next()) is not None:
                 yield told
             await watching
         finally:
             watching.cancel()
             await asyncio.wait((watching,))
+
+    async def _next(self) -> Lines | None:
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                return await self._queue.get()
+        except TimeoutError:
+            return Lines("", [])
 
     # --- which logs
 

@@ -7,18 +7,25 @@ import time
 from collections.abc import Iterator
 from typing import Literal
 
+from shoal.history import by_step, measurements
 from shoal.kubernetes.client.connection import NO_KUBECTL, Connection
 from shoal.kubernetes.client.events import events_of
 from shoal.kubernetes.client.job_pods import JobPods
-from shoal.kubernetes.client.logs import PodLogs
+from shoal.kubernetes.client.logs import PROGRESS, PodLogs
 from shoal.kubernetes.client.snapshots import alive, look, pods_of, replicas, typed
 from shoal.kubernetes.labels import object_name
-from shoal.kubernetes.operator.api import NotFoundError, Object
+from shoal.kubernetes.operator.api import APIError, NotFoundError, Object
 from shoal.kubernetes.operator.kinds import JOBS
 from shoal.kubernetes.operator.views import Job
 from shoal.kubernetes.tensorboard import SERVICE_PORT
 from shoal.resources import ManifestError, ReplicaType, TFJob
-from shoal.runs import Board, Description, Lines, LogChoice, Look, Place, RunError
+from shoal.runs import Board, Description, Lines, LogChoice, Look, Measurement, Place, RunError
+
+HISTORY_LINES = 20_000
+"""So many lines are read from the end of a log for the history of a job."""
+
+LOG_SECONDS = 5.0
+"""How long a log may be silent before it is taken for read."""
 
 REMOVED = "Removed"
 """The phase of a job that was deleted while it was watched."""
@@ -44,7 +51,7 @@ class ClusterRun:
 
     @property
     def place(self) -> Place:
-        return Place("Namespace", self._known.metadata.namespace)
+        return Place("Namespace", self._known.metadata.namespace, self._connection.context or "")
 
     @property
     def alive(self) -> bool:
@@ -96,6 +103,9 @@ class ClusterRun:
     def log_lines(self, choice: LogChoice) -> Iterator[Lines]:
         return self._connection.iterate(PodLogs(self._client, JobPods(self._client, self._known), choice).lines())
 
+    def history(self) -> list[Measurement]:
+        return self._connection.run(self._history())
+
     def tensorboard(self, port: int) -> Board:
         """The TensorBoard that the job asks for, through kubectl: a tunnel is a protocol of its own, and kubectl's is
         the one that every cluster is tested with."""
@@ -139,6 +149,23 @@ class ClusterRun:
     async def _look(self) -> Look:
         job = await self._current()
         return look(job, await pods_of(self._client, job))
+
+    async def _history(self) -> list[Measurement]:
+        """From the progress lines in the leader's log, which is there as long as its pod."""
+        job = await self._current()
+        progress = look(job, ()).snapshot.status.progress
+        told: list[bytes] = []
+        for each in await JobPods(self._client, job).writers():
+            if progress is None or each.replica != progress.replica:
+                continue
+            about, params = each.pod.metadata, {"container": each.container, "tailLines": str(HISTORY_LINES)}
+            try:
+                async for lines in self._client.log_stream(about.namespace, about.name, params, LOG_SECONDS):
+                    told += (line.removeprefix(PROGRESS) for line in lines if line.startswith(PROGRESS))
+            except APIError as fault:
+                if fault.code not in (400, 404):  # it has not started, or is gone
+                    raise
+        return by_step(measurements(told))
 
     def _patch(self, spec: Object) -> None:
         about = self._known.metadata

@@ -13,6 +13,8 @@ from shoal.kubernetes.client.server import look as look_at_server
 from shoal.kubernetes.client.snapshots import OPERATOR_PODS, look, owner_uid
 from shoal.kubernetes.client.submission import Submission
 from shoal.kubernetes.client.watching import Watching
+from shoal.kubernetes.clusters.room import Room
+from shoal.kubernetes.clusters.seen import see
 from shoal.kubernetes.operator.api import APIError, NotFoundError
 from shoal.kubernetes.operator.kinds import JOBS, PODS, SERVERS
 from shoal.kubernetes.operator.views import Job, Pod, Server
@@ -87,6 +89,14 @@ class ClusterRuns:
             self._connection.run(_until_gone(run))
         created = self._connection.run(submission.send(self._client))
         return [ClusterRun(self._connection, job, self.options) for job in created]
+
+    def room(self, namespace: str | None) -> Room:
+        """What is free for pods of the namespace; by default of the one where runs are."""
+        return self._connection.run(see(self._client, namespace or self._namespace))
+
+    def abandon(self) -> None:
+        """Do not wait any more for what was asked, not even at the command's end."""
+        self._connection.abandoned = True
 
     def leave(self, run: Run) -> None:
         """Nothing to do: it is the operator's."""

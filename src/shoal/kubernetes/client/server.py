@@ -47,7 +47,7 @@ class ClusterServer:
 
     @property
     def place(self) -> Place:
-        return Place("Namespace", self._known.metadata.namespace)
+        return Place("Namespace", self._known.metadata.namespace, self._connection.context or "")
 
     @property
     def made_for(self) -> str:

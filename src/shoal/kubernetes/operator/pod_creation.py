@@ -30,9 +30,18 @@ class PodCreation:
         self._caches = caches
         self._recorder = recorder
         self._gpus = gpus
+        self._refusals: dict[str, str] = {}
+
+    def refusal(self, job_uid: str) -> str:
+        """Why the last try failed, in the API server's words: a quota, a level of Pod Security. Empty if it did not."""
+        return self._refusals.get(job_uid, "")
+
+    def forget(self, job_uid: str) -> None:
+        self._refusals.pop(job_uid, None)
 
     async def create(self, job: TFJob, stored: Job, creates: list[Create], limit: int) -> None:
-        """Create all, `limit` at a time. Raises APIError where one was refused; the user is told why by an event."""
+        """Create all, `limit` at a time. Raises APIError where one was refused; the user is told why by an event, and
+        by what `refusal` says afterwards."""
         made: list[str] = []
         try:
             await concurrently((partial(self._create, job, stored, each, made) for each in creates), limit)
@@ -41,7 +50,10 @@ class PodCreation:
         except APIError as fault:
             if fault.reason != "NamespaceTerminating":
                 self._recorder.warning(stored, "FailedCreatePod", f"Cannot create a pod: {fault}")
+                self._refusals[stored.metadata.uid] = f"cannot create a pod: {fault}"
             raise
+        else:
+            self.forget(stored.metadata.uid)
         finally:
             if made:
                 self._recorder.normal(stored, "SuccessfulCreatePod", f"Created {listing(made)}")

@@ -13,7 +13,7 @@ from functools import partial
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import JOB_NAME, REPLICA_TYPE
 from shoal.kubernetes.operator.activity import LogActivity
-from shoal.kubernetes.operator.api import API, WRITES_AT_ONCE, NotFoundError
+from shoal.kubernetes.operator.api import API, WRITES_AT_ONCE, APIError, NotFoundError
 from shoal.kubernetes.operator.caches import Caches, JobKey, owner_key
 from shoal.kubernetes.operator.concurrently import concurrently
 from shoal.kubernetes.operator.events import Recorder, listing
@@ -79,9 +79,15 @@ class Reconciler:
         replicas, progress_due = await self._observe(job, stored.metadata.uid, pods, now)
         gone = self._last_seen.of(job, stored.metadata.uid, pods)
         decision = decide(job, Observed((*replicas, *gone.values())), now)
-        status = _with_selectors(job, decision.status)
+        told = _with_selectors(job, decision.status)
+        status = _with_refusal(told, refusal := self._pods.refusal(stored.metadata.uid))
         stored = await self._write_status(stored, before, status, wanted)
-        await self._act(job, stored, wanted, decision, pods)
+        try:
+            await self._act(job, stored, wanted, decision, pods)
+        except APIError:
+            if (new := self._pods.refusal(stored.metadata.uid)) != refusal:
+                await self._write_status(stored, status, _with_refusal(told, new), wanted)
+            raise
         if status.phase.final and not before.phase.final:
             self._metrics.writes_per_job.observe(wanted.writes)
         if Serve() in decision.actions:
@@ -104,6 +110,7 @@ class Reconciler:
         self._last_seen.forget_all(job.metadata.uid)
         self._wanted.forget(job.metadata.uid)
         self._activity.forget(job.metadata.uid)
+        self._pods.forget(job.metadata.uid)
         self._progress.forget(job.metadata.uid)
 
     # --- observe --------------------------------------------------------------------------------
@@ -221,3 +228,10 @@ def _with_selectors(job: TFJob, status: JobStatus) -> JobStatus:
         for kind, count in status.replica_statuses.items()
     }
     return status.model_copy(update={"replica_statuses": counts})
+
+
+def _with_refusal(status: JobStatus, refusal: str) -> JobStatus:
+    """The status, with why the pods that it waits for are not there."""
+    if not refusal or not status.message or status.phase.final:
+        return status
+    return status.model_copy(update={"message": f"{status.message}; {refusal}"})

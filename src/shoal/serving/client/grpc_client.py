@@ -28,6 +28,7 @@ from shoal.serving.status import Code, ServingError
 from shoal.serving.versions import State
 
 PREDICTION, MODELS = "/tensorflow.serving.PredictionService", "/tensorflow.serving.ModelService"
+PREDICT = f"{PREDICTION}/Predict"
 SIGNATURE_DEF = "signature_def"
 
 Message = Any
@@ -59,10 +60,7 @@ class GrpcConnection:
     def predict(
         self, asked: Asked, signature: Signature, inputs: Mapping[str, np.ndarray], outputs: Sequence[str]
     ) -> dict[str, np.ndarray]:
-        request = CLASSES["PredictRequest"](model_spec=_spec(asked, signature.name), output_filter=outputs)
-        for name, array in inputs.items():
-            tensor_proto.write(array, request.inputs[name], as_content=True)
-        answer = self._call(f"{PREDICTION}/Predict", request, "PredictResponse")
+        answer = self._call(PREDICT, predict_request(asked, signature, inputs, outputs), "PredictResponse")
         try:
             return {name: tensor_proto.to_array(answer.outputs[name], name) for name in outputs}
         except ServingError as fault:
@@ -118,6 +116,16 @@ class GrpcConnection:
                 return ClientError(f"{self._address}: this is no model server: {details}", "name one with --at")
             case _:
                 return Refused(code, f"the server refused: {details} ({code.name})")
+
+
+def predict_request(
+    asked: Asked, signature: Signature, inputs: Mapping[str, np.ndarray], outputs: Sequence[str] = ()
+) -> Message:
+    """What is sent for a prediction; all outputs come back where none is named."""
+    request = CLASSES["PredictRequest"](model_spec=_spec(asked, signature.name), output_filter=outputs)
+    for name, array in inputs.items():
+        tensor_proto.write(array, request.inputs[name], as_content=True)
+    return request
 
 
 def _spec(asked: Asked, signature: str = "") -> Message:

@@ -53,11 +53,7 @@ class RestConnection:
     def predict(
         self, asked: Asked, signature: Signature, inputs: Mapping[str, np.ndarray], outputs: Sequence[str]
     ) -> dict[str, np.ndarray]:
-        body = {
-            "signature_name": signature.name,
-            "inputs": {name: jsonable(plain(array), base64_of) for name, array in inputs.items()},
-        }
-        told = self._model(asked, ":predict", json_tensor.dump(body, map(plain, inputs.values())))
+        told = self._model(asked, ":predict", predict_body(signature, inputs))
         if not isinstance(told, dict) or "outputs" not in told:
             raise self._no_model_server()
         values = told["outputs"] if len(signature.outputs) > 1 else dict.fromkeys(outputs, told["outputs"])
@@ -89,12 +85,7 @@ class RestConnection:
         self._http.close()
 
     def _model(self, asked: Asked, rest: str, body: bytes | None = None) -> Any:
-        path = f"/v1/models/{quote(asked.name, safe='')}"
-        if asked.version is not None:
-            path += f"/versions/{asked.version}"
-        elif asked.label:
-            path += f"/labels/{quote(asked.label, safe='')}"
-        answer = self._ask(path + rest, body)
+        answer = self._ask(model_path(asked) + rest, body)
         try:
             document = json_tensor.parse(answer.content)
         except Exception:
@@ -138,6 +129,23 @@ class RestConnection:
         return ClientError(
             f"{self._address}: {found}, where a model server was expected", "name what stands before /v1/models"
         )
+
+
+def model_path(asked: Asked) -> str:
+    """The path of a model, or of a version of it."""
+    path = f"/v1/models/{quote(asked.name, safe='')}"
+    if asked.version is not None:
+        return f"{path}/versions/{asked.version}"
+    return f"{path}/labels/{quote(asked.label, safe='')}" if asked.label else path
+
+
+def predict_body(signature: Signature, inputs: Mapping[str, np.ndarray]) -> bytes:
+    """What is posted for a prediction."""
+    body = {
+        "signature_name": signature.name,
+        "inputs": {name: jsonable(plain(array), base64_of) for name, array in inputs.items()},
+    }
+    return json_tensor.dump(body, map(plain, inputs.values()))
 
 
 def _signature(name: str, definition: Any) -> Signature:

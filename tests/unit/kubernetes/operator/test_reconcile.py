@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from shoal.kubernetes.operator.api import ConflictError, UnreachableError
+from shoal.kubernetes.operator.api import APIError, ConflictError, UnreachableError
 from shoal.kubernetes.operator.caches import Caches, JobKey
 from shoal.kubernetes.operator.events import Recorder
 from shoal.kubernetes.operator.kinds import CONFIG_MAPS, JOBS, PODS, SERVERS, SERVICES
@@ -376,3 +376,33 @@ async def test_a_job_without_time_to_live_is_removed_after_its_model_is_served()
     await world.step()
     assert world.api.writes[-1] == "delete tfjobs train"
     assert world.api.names(SERVERS) == {"train"}
+
+
+class _Stingy(MemoryAPI):
+    """Refuses pods while `refuses` says why."""
+
+    refuses = ""
+
+    async def create(self, kind: Any, object: Any) -> Any:
+        if kind is PODS and self.refuses:
+            raise APIError(403, "Forbidden", self.refuses)
+        return await super().create(kind, object)
+
+
+async def test_a_refused_pod_is_told_in_the_status_until_it_is_there() -> None:
+    world = World(api := _Stingy(), job(Worker=1))
+    api.refuses = "exceeded quota: few"
+
+    with pytest.raises(APIError):
+        await world.step()
+    assert world.status.get("message", "") == "waiting for worker-0; cannot create a pod: exceeded quota: few"
+    written = len(api.writes)
+    with pytest.raises(APIError):
+        await world.step()
+    assert api.writes[written:] == []
+    api.refuses = ""
+    await world.settle()
+    assert world.status.get("message", "") == "waiting for worker-0"
+    world.pods(worker_0=running())
+    await world.settle()
+    assert world.status.get("message", "") == ""

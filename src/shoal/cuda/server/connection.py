@@ -1,0 +1,144 @@
+"""One client's connection: its messages in their order, each taken apart, done, and answered where it waits.
+
+A posted message that fails leaves its fault, and the next message of the same context that waits is answered with it
+and not done: so the program learns of it as CUDA tells of such faults, by a later call.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.cuda.api.answers import Mode
+from shoal.cuda.api.messages import HEADER, PROTOCOL, Message, messages
+from shoal.cuda.driver import Device, Driver, DriverError, Status
+from shoal.cuda.server.budget import Budget
+from shoal.cuda.server.layout import pairs, text
+from shoal.cuda.server.session import Session
+
+USE_SECONDS = 1.0
+READ_BUFFER = 1 << 20
+DATA_BYTES = 1 << 30
+"""The most that may follow the fields of a message."""
+
+PRINTING = frozenset({"synchronize", "synchronize_stream", "synchronize_event", "read", "write_and_wait", "close"})
+"""Messages whose answers bring what kernels have printed."""
+
+HIDDEN = {19: 0, 41: 1, 83: 0, 86: 0, 88: 0, 89: 0, 91: 0, 92: 0, 93: 0, 94: 0, 95: 0, 96: 0, 100: 0, 101: 0, 102: 0,
+          103: 0, 107: 0, 110: 0, 112: 0, 115: 0, 116: 0, 119: 0, 120: 0, 121: 0, 122: 0, 123: 0, 124: 0, 125: 0,
+          127: 0, 128: 0, 129: 0, 132: 0, 141: 0, 142: 0, 143: 0, 144: 0, 145: 0, 146: 0}  # fmt: skip
+"""Attributes of a device, by their number in `CUdevice_attribute`, that are told as they are over the wire: no mapped,
+managed or pageable memory, no graphs' and streams' waiting for memory, no cooperative launches, clusters, virtual
+memory, pools or sharing between processes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    message: Message
+    layout: struct.Struct
+    gives: struct.Struct | None
+    do: Callable[..., Any]
+
+
+class Connection:
+    """Of a client that has shown the token. `used` is called when it was used, at most once a second."""
+
+    def __init__(
+        self, client: socket.socket, driver: Driver, budget: Budget, row: int, used: Callable[[], None]
+    ) -> None:
+        self._client, self._driver, self._budget, self._used = client, driver, budget, used
+        self._session = Session(driver, budget, row)
+        self._faults: dict[int, DriverError] = {}
+        self._used_at = 0.0
+        self._entries = {number: self._entry(message) for number, message in messages().items()}
+
+    def serve(self) -> None:
+        """Until the client goes. What is malformed ends the connection: there is no telling what follows."""
+        self._client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._reply(0, Status.SUCCESS, b"", describe(self._driver, self._budget))
+        threading.Thread(target=_end_with, args=(self._client,), daemon=True).start()
+        with self._client.makefile("rb", buffering=READ_BUFFER) as stream:
+            while len(header := stream.read(HEADER.size)) == HEADER.size:
+                size, number, sequence, context = HEADER.unpack(header)
+                entry = self._entries.get(number)
+                if entry is None or not self._fits(entry, size):
+                    break
+                body = stream.read(size)
+                if len(body) < size:
+                    break
+                self._do(entry, sequence, context, body)
+        self._session.close()
+
+    def _entry(self, message: Message) -> _Entry:
+        gives = None if message.gives == "..." else struct.Struct("<" + message.gives)
+        return _Entry(message, message.layout, gives, getattr(self._session, message.name))
+
+    def _fits(self, entry: _Entry, size: int) -> bool:
+        rest = size - entry.layout.size
+        return 0 <= rest <= DATA_BYTES if entry.message.data else rest == 0
+
+    def _do(self, entry: _Entry, sequence: int, context: int, body: bytes) -> None:
+        fields = entry.layout.unpack_from(body)
+        if entry.message.data:
+            fields = *fields, memoryview(body)[entry.layout.size :]
+        name = entry.message.name
+        try:
+            if entry.message.mode is Mode.POSTED:
+                entry.do(context, *fields)
+                return
+            if context in self._faults and name != "close":
+                raise self._faults.pop(context)
+            given = entry.do(context, *fields)
+            answer = given if entry.gives is None else entry.gives.pack(*given)
+            status = int(Status.SUCCESS)
+        except DriverError as fault:
+            if entry.message.mode is Mode.POSTED:
+                self._faults.setdefault(context, fault)
+                return
+            answer, status = str(fault).encode(), fault.status
+        printed = self._session.output(context) if name in PRINTING else b""
+        self._reply(sequence, status, printed, answer)
+        self._tell()
+
+    def _reply(self, sequence: int, status: int, printed: bytes, answer: bytes) -> None:
+        header = HEADER.pack(len(printed) + len(answer), status, sequence, len(printed))
+        if len(answer) < 1 << 14:
+            self._client.sendall(header + printed + answer)
+        else:
+            self._client.sendall(header + printed)
+            self._client.sendall(answer)
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if now >= self._used_at + USE_SECONDS:
+            self._used_at = now
+            self._used()
+
+
+def describe(driver: Driver, budget: Budget) -> bytes:
+    """What a client is told of the devices when it connects, once for all."""
+    parts = [struct.pack("<III", PROTOCOL, driver.version, len(driver.devices))]
+    for device, limit in zip(driver.devices, budget.limits, strict=True):
+        attributes = attributes_told(device)
+        parts += [text(device.name), text(device.pci_bus_id), device.uuid, struct.pack("<Q", min(limit, device.memory))]
+        parts += [pairs(list(attributes.items()))]
+    return b"".join(parts)
+
+
+def attributes_told(device: Device) -> dict[int, int]:
+    return {**device.attributes, **HIDDEN}
+
+
+def _end_with(client: socket.socket) -> None:
+    """End this process when the client's end is gone, whatever a kernel is busy with; memory goes with the process."""
+    poll = select.poll()
+    poll.register(client, select.POLLRDHUP)
+    poll.poll()
+    os._exit(0)

@@ -1,0 +1,41 @@
+"""The path to NVIDIA's driver, with Shoal's own library in its place: program → library → server → that path →
+library → server → software GPU. What holds both ends together is the driver API alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.cuda.environment import CLIENT
+from tests.integration.cuda.servers import MEMORY_MIB, Server, build, run, serving
+
+LIMIT_MIB = MEMORY_MIB // 4
+
+
+@pytest.fixture(scope="module")
+def relay(server: Server) -> Iterator[Server]:
+    gpus = [{"id": "GPU-1", "model": "Test GPU", "memory_mib": LIMIT_MIB}]
+    with serving(environment=server.environment(), given=gpus, library=str(CLIENT / "libcuda.so.1")) as started:
+        yield started
+
+
+@pytest.mark.parametrize("name", ["saxpy", "fault", "threads", "forks"])
+def test_a_program_runs_to_its_end(name: str, relay: Server, folder: Path) -> None:
+    done = run(build(name, folder), relay.environment())
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "done"
+
+
+def test_a_part_of_a_gpu_is_what_a_client_sees(relay: Server, folder: Path) -> None:
+    done = run(build("holder", folder), relay.environment(), str(LIMIT_MIB + 1))
+    assert done.stdout == f"2 0 {LIMIT_MIB} {LIMIT_MIB}\n", done.stderr
+
+
+def test_a_host_without_the_driver_says_so(folder: Path) -> None:
+    gpus = [{"id": "GPU-1", "model": "A100", "memory_mib": 1}]
+    with serving(given=gpus, library="/none/libcuda.so.1") as server:
+        done = run(build("holder", folder), server.environment())
+    assert "NVIDIA's driver must be installed on this host" in done.stderr
+    assert "cuInit(0) gave 100 (CUDA_ERROR_NO_DEVICE)" in done.stderr
