@@ -60,6 +60,9 @@ class Pool:
     def states(self) -> list[str]:
         return sorted(lease["state"] for lease in self.leases())
 
+    def release(self, lease: str) -> None:
+        self._client.delete(f"/v1/leases/{lease}", headers=bearer("vision")).raise_for_status()
+
     def stop(self) -> None:
         self._agent.stop()
         self._broker.stop()

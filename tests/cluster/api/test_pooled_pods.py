@@ -42,6 +42,14 @@ def asking(name: str, gpus: int = 1, **annotations: str) -> dict[str, Any]:
     return pod(name, [container(**limits)], annotations={f"shoal.dev/gpu-{k}": v for k, v in annotations.items()})
 
 
+def job_of_three() -> dict[str, Any]:
+    """A TFJob of three workers, each with a GPU of the pool."""
+    job = tfjob("job", Worker=role(3))
+    container = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    container["resources"] = {"limits": {"shoal.dev/gpu": 1}}
+    return job
+
+
 def phases(namespace: Kubectl) -> dict[str, str]:
     return {each["metadata"]["name"]: each["status"]["phase"] for each in namespace.json("get", "pods")["items"]}
 
@@ -51,7 +59,9 @@ def running(namespace: Kubectl) -> set[str]:
 
 
 def told(namespace: Kubectl, name: str) -> tuple[str, str]:
-    conditions = namespace.json("get", f"pod/{name}")["status"].get("conditions", [])
+    """Reason and message of its condition; empty while there is none, or no such pod yet."""
+    pods = [each for each in namespace.json("get", "pods")["items"] if each["metadata"]["name"] == name]
+    conditions = [each for found in pods for each in found["status"].get("conditions", [])]
     return next(((e["reason"], e["message"]) for e in conditions if e["type"] == "shoal.dev/gpu-lease"), ("", ""))
 
 
@@ -101,10 +111,7 @@ def test_a_job_gets_all_its_gpus_at_once(api_cluster: ApiCluster, namespace: Kub
     try:
         namespace.apply(asking("first", 2))
         wait_until(lambda: running(namespace) == {"first"}, 60, "the first pod")
-        limits = {"resources": {"limits": {"shoal.dev/gpu": 1}}}
-        job = tfjob("job", Worker=role(3))
-        job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0].update(limits)
-        namespace.apply(job)
+        namespace.apply(job_of_three())
         wait_until(lambda: told(namespace, "job-worker-2")[0] == "GPUsAwaited", 60, "a job that waits")
         assert pool.states() == ["queued", "running"], "one lease for the job"
         assert running(namespace) == {"first"}
@@ -135,6 +142,38 @@ def test_neither_a_new_broker_nor_a_new_operator_takes_or_loses_anything(
         assert len(running(namespace)) == 4
     finally:
         at_work.process.program.stop()
+
+
+def test_a_lease_that_ends_under_its_pods_is_told_and_a_job_gets_another(
+    api_cluster: ApiCluster, namespace: Kubectl, pool: Pool
+) -> None:
+    at_work = operator(api_cluster, pool, "lost")
+    try:
+        namespace.apply(asking("alone"), job_of_three())
+        wait_until(lambda: len(running(namespace)) == 4, 90, "a pod and a job that run")
+        before = {lease["id"] for lease in pool.leases()}
+        workers = uids(namespace)
+        for lease in before:
+            pool.release(lease)
+        wait_until(lambda: told(namespace, "alone")[0] == "GPUsLost", 60, "what became of its lease")
+        wait_until(
+            lambda: (
+                running(namespace) == {"alone", *workers} and not set(uids(namespace).values()) & set(workers.values())
+            ),
+            90,
+            "the job anew",
+        )
+        (lease,) = pool.leases()
+        assert lease["id"] not in before
+        assert len(lease["shares"]) == 3
+    finally:
+        at_work.process.program.stop()
+
+
+def uids(namespace: Kubectl) -> dict[str, str]:
+    """Of the job's pods."""
+    pods = [each["metadata"] for each in namespace.json("get", "pods")["items"]]
+    return {each["name"]: each["uid"] for each in pods if each["name"].startswith("job-")}
 
 
 def _yaml(manifest: dict[str, Any]) -> str:

@@ -63,6 +63,9 @@ RETRY_SECONDS = {403: 30.0, 422: 30.0, 429: 10.0}
 """When one that was refused is asked for again: quotas change, and annotations do."""
 
 OTHERWISE_SECONDS = 10.0
+AWAY_SECONDS = 1.0
+"""Nobody asks for so long once no broker has answered: each that waits would wait for its time to connect."""
+
 AT_ONCE = 8
 
 log = structlog.get_logger(__name__)
@@ -108,6 +111,7 @@ class PooledPods:
         self._news = asyncio.Event()
         self._other_leases = asyncio.Event()
         self._away: Word | None = None
+        self._ask_from = 0.0
 
     async def run(self) -> None:
         self._pods.listen(self._on_pod)
@@ -155,7 +159,7 @@ class PooledPods:
                 renewed = await self._broker.renew(known, WAIT_SECONDS if len(parts) == 1 else 0.0)
             except (BrokerAway, BrokerRefused) as fault:
                 self._note_away(fault)
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(AWAY_SECONDS)
                 return
             self._away = None
             for hash, lease in renewed.leases.items():
@@ -237,13 +241,15 @@ class PooledPods:
 
     async def _ask(self, unit: Unit) -> None:
         kept, now = self._kept[unit.key], time.monotonic()
-        if kept.live or not kept.looked or not unit.waiting or unit.missing or now < kept.retry_at:
+        if kept.live or not kept.looked or not unit.waiting or unit.missing:
+            return
+        if now < max(kept.retry_at, self._ask_from):
             return
         try:
             kept.lease = await self._broker.ask(kept.token, unit.requests)
         except BrokerAway as fault:
             self._note_away(fault)
-            kept.retry_at = now + 1.0
+            self._ask_from = time.monotonic() + AWAY_SECONDS
         except BrokerRefused as fault:
             self._away = None
             kept.problem = Word("GPUsRefused", str(fault), warning=True)

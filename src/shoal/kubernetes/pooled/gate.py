@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.cuda.environment import LEASE, NUMBERS, SERVERS, TOKEN
+
 Object = dict[str, Any]
 
 GATE = "shoal.dev/gpu"
@@ -25,10 +27,10 @@ _SECRET = re.compile(r"[a-z0-9.-]+-gpu-[0-9a-f]{16}")
 def keys(container: str) -> dict[str, str]:
     """Environment of a container that asks, and which key of the Secret each is."""
     return {
-        "SHOAL_LEASE": "lease",
-        "SHOAL_LEASE_TOKEN": "token",
-        "SHOAL_GPU_SERVERS": f"{container}.servers",
-        "SHOAL_GPU_NUMBERS": f"{container}.numbers",
+        LEASE: "lease",
+        TOKEN: "token",
+        SERVERS: f"{container}.servers",
+        NUMBERS: f"{container}.numbers",
     }
 
 
@@ -51,7 +53,7 @@ def secret_of(spec: Mapping[str, Any], container: int) -> str | None:
     """The name of the pod's Secret, as the environment of one of its containers has it; None where no webhook of ours
     has written it."""
     for each in spec["containers"][container].get("env") or []:
-        if each.get("name") == "SHOAL_LEASE":
+        if each.get("name") == LEASE:
             name = str(((each.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name", ""))
             return name if _SECRET.fullmatch(name) else None
     return None

@@ -32,7 +32,8 @@ class Word:
 
 def lent(lease: Lease) -> Word:
     hosts = sorted({share.host for share in lease.shares})
-    return Word("GPUsLent", f"{lease.id} lends {len(lease.shares)} GPUs of {', '.join(hosts)}", lent=True)
+    gpus = f"{len(lease.shares)} GPU{'s' if len(lease.shares) > 1 else ''}"
+    return Word("GPUsLent", f"{lease.id} lends {gpus} of {', '.join(hosts)}", lent=True)
 
 
 def queued(lease: Lease) -> Word:
