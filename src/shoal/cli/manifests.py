@@ -54,14 +54,16 @@ def render(
     gpu_model_label: GPUModelLabel = GPU_NAMES.model_label,
     output: Annotated[Format, typer.Option("--output", "-o")] = Format.YAML,
 ) -> None:
-    """Print the plain Kubernetes objects of a job or a model server, for clusters without Shoal's operator.
+    """Print the plain Kubernetes objects of a job, a model server or a TensorBoard, for clusters without Shoal's
+    operator.
 
     Try them with `shoal render FILE | kubectl apply --dry-run=server -f -`.
     """
     from shoal.kubernetes.render import render as objects_of
     from shoal.kubernetes.serving.render import render_server
+    from shoal.kubernetes.tensorboard import render_board
     from shoal.kubernetes.workloads import Workload
-    from shoal.resources import ModelServer, Other
+    from shoal.resources import ModelServer, Other, TFJob
 
     gpus = GPUNames(gpu_resource, gpu_model_label)
     objects: list[object] = []
@@ -72,10 +74,12 @@ def render(
             continue
         if namespace and not resource.metadata.namespace:
             resource.metadata.namespace = namespace
-        if isinstance(resource, ModelServer):
+        if isinstance(resource, TFJob):
+            objects += objects_of(resource, Workload(workload.value), gpus)
+        elif isinstance(resource, ModelServer):
             objects += render_server(resource, gpus)
         else:
-            objects += objects_of(resource, Workload(workload.value), gpus)
+            objects += render_board(resource)
     if output is Format.JSON:
         print(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
     else:
@@ -121,7 +125,7 @@ def convert(
     lossy: Annotated[bool, typer.Option("--lossy", help="Leave out what the other group cannot say.")] = False,
 ) -> None:
     """Rewrite TFJobs for the other API group; everything else in the file is kept as it is."""
-    from shoal.resources import KUBEFLOW_API, SHOAL_API, Fault, ManifestError, ModelServer, Other, dump
+    from shoal.resources import KUBEFLOW_API, SHOAL_API, Fault, ManifestError, Other, TFJob, dump
     from shoal.resources import convert as converted
     from shoal.resources.yaml_text import write_yaml
 
@@ -132,7 +136,7 @@ def convert(
         if isinstance(document.resource, Other):
             texts.append(write_yaml(document.resource.value))
             continue
-        if isinstance(document.resource, ModelServer):
+        if not isinstance(document.resource, TFJob):
             texts.append(dump(document.resource))
             continue
         try:
@@ -150,9 +154,9 @@ def convert(
 
 
 def _load(file: str) -> list[Document]:
-    from shoal.resources import load
+    from shoal.resources import Other, load
 
     documents = load(file)
-    if not any(document.job or document.server for document in documents):
-        refuse(f"{file}: there is no TFJob and no ModelServer in it")
+    if all(isinstance(document.resource, Other) for document in documents):
+        refuse(f"{file}: there is no TFJob and no other resource of Shoal's in it")
     return documents

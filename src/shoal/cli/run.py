@@ -16,7 +16,7 @@ from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption, runs_o
 from shoal.cli.terminal import Exit, complain, refuse, say
 
 if TYPE_CHECKING:
-    from shoal.resources import Document, ModelServer
+    from shoal.resources import Document, ModelServer, TensorBoard
     from shoal.runs import Look, Run, Runs
 
 Detach = Annotated[bool, typer.Option("--detach", "-d", help="Leave the job running and return.")]
@@ -54,7 +54,7 @@ def run(
     ] = None,
 ) -> None:
     """Run the jobs of a manifest: on this machine, one process per replica, or on Kubernetes, one pod per replica. A
-    ModelServer alone is served here, by `shoal serve`.
+    ModelServer alone is served here, by `shoal serve`; a TensorBoard alone is shown here.
 
     The exit code is 0 only if every job succeeded: 1 a job failed, 2 the request was refused, 3 a job was stopped
     by somebody else, 130 Ctrl-C (on this machine all processes are ended, and `shoal resume` goes on from the last
@@ -65,13 +65,18 @@ def run(
     documents = load(file)
     jobs = [document.job for document in documents if document.job]
     servers = [document.server for document in documents if document.server]
+    boards = [document.board for document in documents if document.board]
     if not jobs and servers:
         _serve(servers, file, on, detach)
+    if not jobs and boards:
+        _show(boards, file, on, detach)
     if not jobs:
-        refuse(f"{file}: there is no TFJob and no ModelServer in it")
+        refuse(f"{file}: there is no TFJob, no ModelServer and no TensorBoard in it")
     if on is On.LOCAL:
         for server in servers:
             say(f"ModelServer {server.name} is left out: run it from a file of its own, or give the job spec.serve")
+        for board in boards:
+            say(f"TensorBoard {board.name} is left out: run it from a file of its own, or `shoal tensorboard NAME`")
     for each in jobs:
         pin_code(each)
     if lint:
@@ -112,12 +117,7 @@ def resume(
 
 def _serve(servers: Sequence[ModelServer], file: str, on: On, detach: bool) -> NoReturn:
     """Serve the models of one ModelServer, in this process, until it is told to end."""
-    if on is not On.LOCAL:
-        refuse(f"{file} has a ModelServer alone, which needs no watching", f"kubectl apply -f {file}")
-    if len(servers) > 1:
-        refuse(f"{file} has {len(servers)} ModelServers", "run them from files of their own, each on ports of its own")
-    if detach:
-        refuse("a ModelServer is served in the foreground here", "leave --detach out")
+    _refuse_all_but_one_here("ModelServer", len(servers), file, on, detach)
     from shoal.cli.serve import serve
     from shoal.kubernetes.serving.config import model_list
     from shoal.local.model_folders import local_models
@@ -130,6 +130,28 @@ def _serve(servers: Sequence[ModelServer], file: str, on: On, detach: bool) -> N
         config.write_text(model_list(local_models(server)), encoding="utf-8")
         serve(config_file=config, port=ports.grpc, rest_port=ports.rest, any_label=True)
     raise AssertionError  # it exits
+
+
+def _show(boards: Sequence[TensorBoard], file: str, on: On, detach: bool) -> NoReturn:
+    """Show one TensorBoard until it is told to end."""
+    _refuse_all_but_one_here("TensorBoard", len(boards), file, on, detach)
+    from shoal.cli.tensorboard import show
+    from shoal.local.boards import board_of, local_log_dirs
+    from shoal.local.ports import free_port
+
+    (board,) = boards
+    port = free_port()
+    show(board_of(local_log_dirs(board), port), port)
+
+
+def _refuse_all_but_one_here(kind: str, count: int, file: str, on: On, detach: bool) -> None:
+    """One resource that is no job runs in this process, in the foreground; more cannot, and a cluster needs no help."""
+    if on is not On.LOCAL:
+        refuse(f"{file} has a {kind} alone, which needs no watching", f"kubectl apply -f {file}")
+    if count > 1:
+        refuse(f"{file} has {count} {kind}s", "run them from files of their own, each on ports of its own")
+    if detach:
+        refuse(f"a {kind} runs in the foreground here", "leave --detach out")
 
 
 def _lint(documents: list[Document]) -> None:

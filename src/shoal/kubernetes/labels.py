@@ -1,8 +1,8 @@
-"""Names and labels of a job's objects, as users of Kubeflow's TFJob know them, and of a model server's."""
+"""Names and labels of a job's objects, as users of Kubeflow's TFJob know them, and of the other resources'."""
 
 from __future__ import annotations
 
-from shoal.resources import ModelServer, ReplicaType, TFJob
+from shoal.resources import Known, ModelServer, ReplicaType, TensorBoard, TFJob
 from shoal.training import ReplicaId
 from shoal.training.duties import leader
 
@@ -12,13 +12,14 @@ REPLICA_INDEX = "training.kubeflow.org/replica-index"
 OPERATOR_NAME = "training.kubeflow.org/operator-name"
 JOB_ROLE = "training.kubeflow.org/job-role"
 MODEL_SERVER = "shoal.dev/model-server"
+TENSORBOARD = "shoal.dev/tensorboard"
 COMPONENT = "app.kubernetes.io/component"
 
 OPERATOR = "shoal"
 DEFAULT_NAMESPACE = "default"
 
 
-Owner = TFJob | ModelServer
+Owner = Known
 """What has objects of its own."""
 
 
@@ -53,7 +54,14 @@ def server_labels(server: ModelServer) -> dict[str, str]:
 
 
 def owner_labels(owner: Owner) -> dict[str, str]:
-    return server_labels(owner) if isinstance(owner, ModelServer) else job_labels(owner)
+    """Labels of everything that belongs to the owner."""
+    match owner:
+        case TFJob():
+            return job_labels(owner)
+        case ModelServer():
+            return server_labels(owner)
+        case TensorBoard():
+            return {TENSORBOARD: owner.name, OPERATOR_NAME: OPERATOR}
 
 
 def metadata(owner: Owner, name: str, labels: dict[str, str] | None = None) -> dict[str, object]:

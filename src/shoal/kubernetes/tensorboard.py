@@ -1,16 +1,19 @@
-"""`tensorBoard` as a Deployment that reads the job's storage, and a Service."""
+"""TensorBoard as a Deployment that reads storage, and a Service: of a job's `tensorBoard`, or of a TensorBoard."""
 
 from __future__ import annotations
 
-from shoal.kubernetes.claims import pod_volumes
+from collections.abc import Iterator, Mapping
+
+from shoal.kubernetes.claims import claims, pod_volumes
 from shoal.kubernetes.cluster_config import Object
-from shoal.kubernetes.labels import COMPONENT, job_labels, metadata, object_name
+from shoal.kubernetes.labels import COMPONENT, TENSORBOARD, Owner, job_labels, object_name, owner_labels
 from shoal.kubernetes.security import restrict
-from shoal.resources import TFJob
+from shoal.kubernetes.web_app import PORT_NAME, Volumes, deployment, ingress, pod_template, prefix, service
+from shoal.resources import TensorBoard, TFJob
+from shoal.resources.tensorboard import BOARD_CONTAINER
 
 IMAGE = "tensorflow/tensorflow:2.21.0"
 PORT = 6006
-SERVICE_PORT = 80
 
 
 def tensorboard(job: TFJob) -> list[Object]:
@@ -20,37 +23,43 @@ def tensorboard(job: TFJob) -> list[Object]:
         return []
     name = object_name(job, "tensorboard")
     labels = {**job_labels(job), COMPONENT: "tensorboard"}
-    volumes, mounts = pod_volumes(job)
-    folders = ",".join(f"{run}:{folder}" for run, folder in board.log_dirs.items())
+    added = _read_only(job)
     spec: Object = {
-        "containers": [
-            {
-                "name": "tensorboard",
-                "image": IMAGE,
-                "command": ["tensorboard", f"--logdir_spec={folders}", "--bind_all", f"--port={PORT}"],
-                "ports": [{"name": "http", "containerPort": PORT}],
-                "volumeMounts": [{**mount, "readOnly": True} for mount in mounts],
-                "readinessProbe": {"httpGet": {"path": "/", "port": "http"}},
-            }
-        ],
-        "volumes": volumes,
+        "containers": [_container(board.log_dirs, added)],
+        "volumes": added.volumes,
     }
     restrict(spec)
-    return [
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": metadata(job, name, labels),
-            "spec": {
-                "replicas": 1,
-                "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": spec},
-            },
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": metadata(job, name, labels),
-            "spec": {"selector": labels, "ports": [{"name": "http", "port": SERVICE_PORT, "targetPort": "http"}]},
-        },
-    ]
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    return [deployment(job, name, labels, labels, template), service(job, name, labels, labels)]
+
+
+def render_board(board: TensorBoard) -> Iterator[Object]:
+    """Claims on NFS, Deployment, Service, and an Ingress where it is asked for."""
+    yield from claims(board)
+    labels, selector = owner_labels(board), {TENSORBOARD: board.name}
+    added = _read_only(board)
+    own = _container(board.spec.log_dirs, added, board.spec.image or IMAGE, prefix(board))
+    template = pod_template(board, selector, own, added)
+    template["spec"].setdefault("automountServiceAccountToken", False)
+    yield deployment(board, board.name, labels, selector, template)
+    yield service(board, board.name, labels, selector)
+    if (wanted := ingress(board)) is not None:
+        yield wanted
+
+
+def _container(log_dirs: Mapping[str, str], added: Volumes, image: str = IMAGE, path_prefix: str = "") -> Object:
+    folders = ",".join(f"{run}:{folder}" for run, folder in log_dirs.items())
+    command = ["tensorboard", f"--logdir_spec={folders}", "--bind_all", f"--port={PORT}"]
+    return {
+        "name": BOARD_CONTAINER,
+        "image": image,
+        "command": [*command, f"--path_prefix={path_prefix}"] if path_prefix else command,
+        "ports": [{"name": PORT_NAME, "containerPort": PORT}],
+        "volumeMounts": added.mounts,
+        "readinessProbe": {"httpGet": {"path": f"{path_prefix}/", "port": PORT_NAME}},
+    }
+
+
+def _read_only(owner: Owner) -> Volumes:
+    volumes, mounts = pod_volumes(owner)
+    return Volumes(volumes, [{**mount, "readOnly": True} for mount in mounts])

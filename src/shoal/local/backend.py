@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
 from shoal.local import manifests
+from shoal.local.boards import board_of
 from shoal.local.code import check_code, fetched
 from shoal.local.history import history
 from shoal.local.listing import list_runs, look, phase_of
@@ -116,11 +115,7 @@ class LocalRun:
                 f"{self.name} has written no event files (yet)",
                 "a script writes them with tf.summary or a TensorBoard callback",
             )
-        if importlib.util.find_spec("tensorboard") is None:
-            raise RunError("TensorBoard is not installed here", "pip install tensorboard")
-        spec = ",".join(f"{label}:{folder}" for label, folder in folders.items())
-        options = ["--logdir_spec", spec, "--host", "127.0.0.1", "--port", str(port)]
-        return Board([sys.executable, "-m", "tensorboard.main", *options], list(folders))
+        return board_of({label: str(folder) for label, folder in folders.items()}, port)
 
     def left_behind(self, look: Look) -> Iterator[str]:
         served = look.snapshot.status.condition(ConditionType.SERVED)

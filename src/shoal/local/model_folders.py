@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shoal.local.runs import all_runs
+from shoal.local.claim_folders import folder_on_claim
 from shoal.resources import ModelServer
-from shoal.resources.model_place import holds
 from shoal.resources.model_server import ServedModel
 from shoal.runs import RunError
 
@@ -18,18 +17,8 @@ def local_models(server: ModelServer) -> list[ServedModel]:
 
 
 def _folder(server: ModelServer, model: ServedModel) -> Path:
-    for storage in server.spec.storage or []:
-        if not holds(storage.mount_path, model.base_path):
-            continue
-        claim = storage.existing_claim or storage.name
-        below = model.base_path[len(storage.mount_path.rstrip("/")) :].strip("/")
-        for run in all_runs():
-            if (found := run.volumes / claim / below).is_dir():
-                return found
-        raise RunError(
-            f"{model.name}: no run here has {below or 'anything'} on its volume {claim}",
-            "train it first, or write a base path of this machine and no storage",
-        )
+    if (found := folder_on_claim(model.name, model.base_path, server.spec.storage or [])) is not None:
+        return found
     if not Path(model.base_path).is_dir():
         raise RunError(f"{model.name}: {model.base_path} is no folder of this machine", "Shoal's server reads folders")
     return Path(model.base_path)

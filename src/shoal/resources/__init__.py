@@ -8,7 +8,7 @@ for document in load("job.yaml"):
 from shoal.resources.base import Metadata
 from shoal.resources.code import ClaimArchive, CodeSpec, ConfigMapArchive, GitSource
 from shoal.resources.convert import convert
-from shoal.resources.document import Document, Other, parse, parse_server
+from shoal.resources.document import Document, Known, Other, parse, parse_board, parse_server
 from shoal.resources.errors import Fault, ManifestError
 from shoal.resources.loading import dump, load
 from shoal.resources.model_server import ModelServer, ModelServerSpec, ServerPhase, ServerStatus
@@ -22,6 +22,7 @@ from shoal.resources.status import (
     Progress,
     ReplicaStatus,
 )
+from shoal.resources.tensorboard import BoardSpec, TensorBoard
 from shoal.resources.tfjob import (
     KUBEFLOW_API,
     SHOAL_API,
@@ -42,11 +43,15 @@ from shoal.resources.tfjob import (
     TFJob,
     TFJobSpec,
 )
+from shoal.resources.web_app import AppPhase, AppStatus, PathIngress
 
 __all__ = [
     "KUBEFLOW_API",
     "SHOAL_API",
     "SHOAL_ONLY",
+    "AppPhase",
+    "AppStatus",
+    "BoardSpec",
     "ClaimArchive",
     "CleanPodPolicy",
     "CodeSpec",
@@ -59,12 +64,14 @@ __all__ = [
     "GPURequest",
     "GitSource",
     "JobStatus",
+    "Known",
     "ManifestError",
     "Metadata",
     "ModelServer",
     "ModelServerSpec",
     "NFSSource",
     "Other",
+    "PathIngress",
     "Phase",
     "Progress",
     "ReplicaSpec",
@@ -83,10 +90,12 @@ __all__ = [
     "SuccessPolicy",
     "TFJob",
     "TFJobSpec",
+    "TensorBoard",
     "TensorBoardSpec",
     "convert",
     "dump",
     "load",
     "parse",
+    "parse_board",
     "parse_server",
 ]

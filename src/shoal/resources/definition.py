@@ -30,6 +30,16 @@ STORAGE: list[Rule] = [
 ]
 
 
+APP_COLUMNS: tuple[Column, ...] = (
+    ("State", "string", ".status.phase", 0),
+    ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
+    ("URL", "string", ".status.url", 0),
+    ("Message", "string", ".status.message", 1),
+    ("Age", "date", ".metadata.creationTimestamp", 0),
+)
+"""Of kinds that are one replica of a web application."""
+
+
 class Names(NamedTuple):
     """What a kind is called. Where two groups serve it, a short name should not mean either by chance."""
 
@@ -39,10 +49,15 @@ class Names(NamedTuple):
 
 
 def definition(
-    api_version: str, names: Names, schema: Schema, columns: tuple[Column, ...], scale: Mapping[str, str]
+    api_version: str,
+    names: Names,
+    schema: Schema,
+    columns: tuple[Column, ...],
+    scale: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The definition of a kind with a status, that can be scaled."""
+    """The definition of a kind with a status, and that can be scaled where `scale` says by which fields."""
     group, version = api_version.split("/")
+    subresources: dict[str, Any] = {"status": {}, **({"scale": dict(scale)} if scale else {})}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -63,7 +78,7 @@ def definition(
                     "name": version,
                     "served": True,
                     "storage": True,
-                    "subresources": {"status": {}, "scale": dict(scale)},
+                    "subresources": subresources,
                     "additionalPrinterColumns": [
                         {"name": name, "type": kind, "jsonPath": path} | ({"priority": priority} if priority else {})
                         for name, kind, path, priority in columns

@@ -15,11 +15,16 @@ from shoal.resources.model_server_rules import check_server_rules
 from shoal.resources.place import Finding, Path, format_path
 from shoal.resources.pod_template import Schema
 from shoal.resources.rules import check_rules
-from shoal.resources.schema import model_server_schema, tfjob_schema
+from shoal.resources.schema import model_server_schema, tensorboard_schema, tfjob_schema
 from shoal.resources.suggestion import nearest
+from shoal.resources.tensorboard import TensorBoard
+from shoal.resources.tensorboard_rules import check_board_rules
 from shoal.resources.tfjob import KUBEFLOW_API, SHOAL_API, TFJob
 
-R = TypeVar("R", TFJob, ModelServer)
+Known = TFJob | ModelServer | TensorBoard
+"""The resources that are Shoal's."""
+
+R = TypeVar("R", TFJob, ModelServer, TensorBoard)
 
 SHOAL_GROUP, VERSION = SHOAL_API.split("/")
 KUBEFLOW_GROUP = KUBEFLOW_API.split("/")[0]
@@ -50,7 +55,7 @@ class Document:
     source: str
     number: int
     line: int
-    resource: TFJob | ModelServer | Other
+    resource: Known | Other
 
     @property
     def job(self) -> TFJob | None:
@@ -59,6 +64,10 @@ class Document:
     @property
     def server(self) -> ModelServer | None:
         return self.resource if isinstance(self.resource, ModelServer) else None
+
+    @property
+    def board(self) -> TensorBoard | None:
+        return self.resource if isinstance(self.resource, TensorBoard) else None
 
 
 def parse(manifest: Mapping[str, Any], source: str = "") -> TFJob:
@@ -72,6 +81,11 @@ def parse(manifest: Mapping[str, Any], source: str = "") -> TFJob:
 def parse_server(manifest: Mapping[str, Any], source: str = "") -> ModelServer:
     """The same for a ModelServer."""
     return _parse(manifest, source, ModelServer)
+
+
+def parse_board(manifest: Mapping[str, Any], source: str = "") -> TensorBoard:
+    """The same for a TensorBoard."""
+    return _parse(manifest, source, TensorBoard)
 
 
 def _parse(manifest: Mapping[str, Any], source: str, wanted: type[R]) -> R:
@@ -98,7 +112,7 @@ def split_list(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-def read_resource(value: Any) -> tuple[TFJob | ModelServer | Other | None, list[Finding]]:
+def read_resource(value: Any) -> tuple[Known | Other | None, list[Finding]]:
     """The resource that `value` describes, or all that is wrong with it."""
     if not isinstance(value, dict):
         return None, [Finding((), "not a manifest", "a manifest is a mapping with apiVersion, kind, metadata and spec")]
@@ -126,6 +140,11 @@ def check_server(value: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
     return _check(value, "ModelServer", (SHOAL_API,), model_server_schema(), check_server_rules)
 
 
+def check_board(value: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+    """The same for a TensorBoard."""
+    return _check(value, "TensorBoard", (SHOAL_API,), tensorboard_schema(), check_board_rules)
+
+
 def _check(
     value: dict[str, Any],
     kind: str,
@@ -145,13 +164,14 @@ class _Kind:
     """A kind of Shoal's: in which API versions it is there, and how a manifest of it is read."""
 
     apis: tuple[str, ...]
-    model: type[TFJob] | type[ModelServer]
+    model: type[TFJob] | type[ModelServer] | type[TensorBoard]
     check: Callable[[dict[str, Any]], tuple[dict[str, Any], list[Finding]]]
 
 
 KINDS = {
     "TFJob": _Kind((SHOAL_API, KUBEFLOW_API), TFJob, check_job),
     "ModelServer": _Kind((SHOAL_API,), ModelServer, check_server),
+    "TensorBoard": _Kind((SHOAL_API,), TensorBoard, check_board),
 }
 
 
@@ -184,7 +204,7 @@ def _check_kind(value: dict[str, Any]) -> list[Finding]:
             return findings
     if group == SHOAL_GROUP:
         meant = nearest(kind, list(KINDS))
-        known_here = f"it has {' and '.join(KINDS)}"
+        known_here = f"it has {', '.join(KINDS)}"
         findings.append(
             Finding(("kind",), f'{api} has no kind "{kind}"', f"did you mean {meant}?" if meant else known_here)
         )

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from shoal.resources.document import Document, read_resource, split_list
+from shoal.resources.document import Document, Known, read_resource, split_list
 from shoal.resources.errors import Fault, ManifestError
-from shoal.resources.model_server import ModelServer
 from shoal.resources.place import format_path
 from shoal.resources.sources import Text, read_texts
-from shoal.resources.tfjob import TFJob
 from shoal.resources.yaml_text import Tree, YamlSyntaxError, read_yaml, write_yaml
 
 
@@ -33,7 +31,7 @@ def load(source: str | Path) -> list[Document]:
     return documents
 
 
-def dump(resource: TFJob | ModelServer) -> str:
+def dump(resource: Known) -> str:
     """The resource as YAML text that `load` and kubectl read back as it is."""
     return write_yaml(resource.dump())
 

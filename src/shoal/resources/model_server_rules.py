@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from shoal.resources.model_place import URI, holds
+from shoal.resources.model_place import URI
 from shoal.resources.model_server import SERVER_CONTAINER, Ports
 from shoal.resources.place import Finding, Path
-from shoal.resources.pod_rules import check_pod
-from shoal.resources.rules import LONGEST_NAME, Written, as_label, check_storage, without_consequences
+from shoal.resources.rules import check_storage, without_consequences
 from shoal.resources.tfjob import ServerKind
+from shoal.resources.web_app_rules import WrittenApp, check_mounted, check_own_container, check_service_name
 
 METRICS = ("cpuUtilization", "requestsInFlight")
 
 
-class WrittenServer(Written):
+class WrittenServer(WrittenApp):
     """A checked ModelServer manifest."""
 
     @property
@@ -28,21 +27,9 @@ class WrittenServer(Written):
     def by_shoal(self) -> bool:
         return self.spec.get("server") == ServerKind.SHOAL
 
-    @property
-    def pod(self) -> Mapping[str, Any]:
-        pod: Mapping[str, Any] = self.spec.get("template", {}).get("spec", {})
-        return pod
-
 
 def check_name(server: WrittenServer) -> Iterator[Finding]:
-    """The Service has the name, so it is a host name's first label (RFC 1035)."""
-    path = ("metadata", "name")
-    if server.name is None:
-        yield Finding(path, "missing", "name the server")
-    elif not re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", server.name):
-        yield Finding(path, f'"{server.name}" cannot be a host name', as_label(server.name))
-    elif len(server.name) > LONGEST_NAME:
-        yield Finding(path, "too long for a host name", f"shorten it to {LONGEST_NAME} characters")
+    yield from check_service_name(server, "server")
 
 
 def check_base_paths(server: WrittenServer) -> Iterator[Finding]:
@@ -61,14 +48,10 @@ def check_mounts(server: WrittenServer) -> Iterator[Finding]:
     """The images that Shoal knows hold no model, so one must be mounted."""
     if "image" in server.spec:
         return
-    containers = [each for each in server.pod.get("containers", []) if each.get("name") == SERVER_CONTAINER]
-    mounts = [mount.get("mountPath", "") for each in containers for mount in each.get("volumeMounts", [])]
-    mounts += [claim.get("mountPath", "") for claim in server.spec.get("storage", [])]
+    mounts = server.mounts(SERVER_CONTAINER)
     for path, model in server.models:
-        base = model.get("basePath", "")
-        if base.startswith("/") and not any(holds(mount, base) for mount in mounts if mount):
-            hint = f"mounted are {', '.join(mounts)}" if mounts else "add spec.storage, or an image that has the model"
-            yield Finding((*path, "basePath"), f"nothing is mounted at {base}", hint)
+        place, otherwise = (*path, "basePath"), "add spec.storage, or an image that has the model"
+        yield from check_mounted(model.get("basePath", ""), place, mounts, otherwise)
 
 
 def check_versions(server: WrittenServer) -> Iterator[Finding]:
@@ -157,20 +140,7 @@ def check_routes(server: WrittenServer) -> Iterator[Finding]:
 
 
 def check_template(server: WrittenServer) -> Iterator[Finding]:
-    """The server's container needs no image of its own, and no container need be written."""
-    shared = [claim["name"] for claim in server.spec.get("storage", []) if "name" in claim]
-    written = server.pod.get("containers", [])
-    own = {"name": SERVER_CONTAINER, "image": "-"}
-    containers = [{**own, **each} if each.get("name") == SERVER_CONTAINER else each for each in written]
-    path = ("spec", "template", "spec")
-    yield from check_pod({**server.pod, "containers": containers or [own]}, path, shared)
-    for index, each in enumerate(written):
-        if each.get("name") == SERVER_CONTAINER:
-            for field in [field for field in ("image", "resources", "ports") if field in each]:
-                yield Finding((*path, "containers", index, field), "the server has its own", f"write spec.{field}")
-    alone = {**own, "resources": server.spec.get("resources", {})}
-    for finding in check_pod({"containers": [alone]}, (), ()):
-        yield finding._replace(path=("spec", *finding.path[2:]))
+    yield from check_own_container(server, SERVER_CONTAINER, "the server")
 
 
 def check_gpus(server: WrittenServer) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from shoal.resources.model_server import ModelServer
 from shoal.resources.pod_template import Schema, object_meta_schema, pod_template_schema
+from shoal.resources.tensorboard import TensorBoard
 from shoal.resources.tfjob import TFJob
 
 _DROPPED = ("title", "default", "propertyNames", "$defs")
@@ -34,7 +35,17 @@ def tfjob_schema() -> Schema:
 @cache
 def model_server_schema() -> Schema:
     """The whole ModelServer. Its template is a pod's, but for the containers, which may be left out."""
-    schema = structural_schema(ModelServer)
+    return _with_pod(structural_schema(ModelServer))
+
+
+@cache
+def tensorboard_schema() -> Schema:
+    """The whole TensorBoard, whose template is as a ModelServer's."""
+    return _with_pod(structural_schema(TensorBoard))
+
+
+def _with_pod(schema: Schema) -> Schema:
+    """The schema with Kubernetes' own in the places of metadata, `template` and `resources`."""
     metadata, spec = schema["properties"]["metadata"], schema["properties"]["spec"]["properties"]
     schema["properties"]["metadata"] = {**object_meta_schema(), "description": metadata["description"]}
     template = pod_template_schema()

@@ -144,6 +144,6 @@ def check_update(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Fi
     return [finding for rule in rules for finding in rule(update)]
 
 
-def check_server_update(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Finding]:
-    """The same for a ModelServer: its pods follow every edit, its claims do not."""
+def check_claims_update(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Finding]:
+    """The same for the other kinds: their pods follow every edit, their claims do not."""
     return list(_keep_claims(before.get("spec", {}), after.get("spec", {})))

@@ -11,6 +11,7 @@ import yaml
 from shoal.resources import dump, load, parse
 from shoal.resources.yaml_text import write_yaml
 from tests.unit.resources.manifests import changed, manifest
+from tests.unit.resources.test_tensorboard import SMALL as BOARD
 
 EXAMPLES = Path(__file__).parents[3] / "examples/compat"
 GOOD = manifest(roles=("Chief", "Worker"), strategy="AllReduce")
@@ -145,7 +146,7 @@ def test_what_is_rendered_is_no_job_of_shoal(shoal, tmp_path):
     (tmp_path / "objects.yaml").write_text(shoal("render", EXAMPLES / "master.yaml").out)
     assert not [document for document in load(tmp_path / "objects.yaml") if document.job]
     again = shoal("render", tmp_path / "objects.yaml")
-    said = f"error: {tmp_path}/objects.yaml: there is no TFJob and no ModelServer in it\n"
+    said = f"error: {tmp_path}/objects.yaml: there is no TFJob and no other resource of Shoal's in it\n"
     assert (again.code, again.err) == (2, said)
 
 
@@ -207,3 +208,15 @@ def test_a_model_server_is_rendered_linted_and_kept_by_convert(shoal, tmp_path):
     assert (linted.code, linted.err) == (0, "nothing to complain about\n")
     kept = shoal("convert", SERVER, "--to", "kubeflow.org")
     assert yaml.safe_load(kept.out) == yaml.safe_load(SERVER.read_text())
+
+
+def test_a_tensorboard_is_rendered_linted_and_kept_by_convert(shoal, written):
+    board = written(BOARD)
+    rendered = list(yaml.safe_load_all(shoal("render", board, "--namespace", "team").out))
+    assert [(each["kind"], each["metadata"]["namespace"]) for each in rendered] == [
+        ("Deployment", "team"),
+        ("Service", "team"),
+    ]
+    linted = shoal("lint", board)
+    assert (linted.code, linted.err) == (0, "nothing to complain about\n")
+    assert yaml.safe_load(shoal("convert", board, "--to", "kubeflow.org").out) == BOARD

@@ -17,7 +17,7 @@ from shoal.kubernetes.labels import object_name
 from shoal.kubernetes.operator.api import APIError, NotFoundError, Object
 from shoal.kubernetes.operator.kinds import JOBS
 from shoal.kubernetes.operator.views import Job
-from shoal.kubernetes.tensorboard import SERVICE_PORT
+from shoal.kubernetes.web_app import SERVICE_PORT
 from shoal.resources import ManifestError, ReplicaType, TFJob
 from shoal.runs import Board, Description, Lines, LogChoice, Look, Measurement, Place, RunError
 

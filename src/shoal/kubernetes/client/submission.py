@@ -9,7 +9,7 @@ from shoal.kubernetes.operator.api import Object
 from shoal.kubernetes.operator.client import Client
 from shoal.kubernetes.operator.kinds import JOBS, Kind
 from shoal.kubernetes.operator.views import Job, Owned
-from shoal.resources import Document, ModelServer, Other, TFJob, parse
+from shoal.resources import Document, Known, Other, TFJob, parse
 from shoal.runs import RunError
 
 BEFORE_JOBS_CAN_BE_TRIED = ("Namespace", "CustomResourceDefinition")
@@ -90,5 +90,5 @@ class Submission:
         return {**manifest, "metadata": {**metadata, "namespace": named or self._wanted or self._default}}
 
 
-def _written(resource: TFJob | ModelServer | Other) -> Object:
+def _written(resource: Known | Other) -> Object:
     return resource.value if isinstance(resource, Other) else resource.dump()

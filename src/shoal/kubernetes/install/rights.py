@@ -35,10 +35,11 @@ IN_NAMESPACES = (
     Right(_JOBS, ("tfjobs",), ("get", "list", "watch", "delete")),
     Right(_JOBS, ("tfjobs/status",), ("patch",)),
     Right(("shoal.dev",), ("modelservers",), ("get", "list", "watch", "create", "patch")),
-    Right(("shoal.dev",), ("modelservers/status",), ("patch",)),
+    Right(("shoal.dev",), ("tensorboards",), ("get", "list", "watch")),
+    Right(("shoal.dev",), ("modelservers/status", "tensorboards/status"), ("patch",)),
     Right(
         _JOBS,
-        ("tfjobs/finalizers", "modelservers/finalizers"),
+        ("tfjobs/finalizers", "modelservers/finalizers", "tensorboards/finalizers"),
         ("update",),
         why="OwnerReferencesPermissionEnforcement, as OpenShift has it, asks for the right to set owners' finalizers.",
     ),

@@ -70,9 +70,9 @@ def _configuration(kind: str, verb: str, values: Values, release: Release) -> Ob
     }
     jobs = [_rule(api, "tfjobs") for api in (SHOAL_API, KUBEFLOW_API)]
     webhooks = [{"name": f"{verb}.tfjobs.shoal.dev", "rules": jobs, **common}]
-    if kind == "Validating":  # nothing of a server is written for its user
-        servers = [_rule(SHOAL_API, "modelservers")]
-        webhooks.append({"name": f"{verb}.modelservers.shoal.dev", "rules": servers, **common})
+    if kind == "Validating":  # nothing of the others is written for their users
+        for plural in ("modelservers", "tensorboards"):
+            webhooks.append({"name": f"{verb}.{plural}.shoal.dev", "rules": [_rule(SHOAL_API, plural)], **common})
     elif values.gpu.pool.broker:
         webhooks.append(_gate(values, {**common, "clientConfig": {**client, "service": {**service, "path": "/gpu"}}}))
     return {

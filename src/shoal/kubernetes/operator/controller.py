@@ -1,7 +1,8 @@
 """The operator at work: reflectors fill the caches, their news fill the queue, workers empty it.
 
-It begins once it leads, and reads everything anew then. Jobs are listed before their pods, as servers are before their
-objects: a status that names a pod as seen is then never newer than the list in which that pod is looked for.
+It begins once it leads, and reads everything anew then. Jobs are listed before their pods, as servers and their
+likes are before their objects: a status that names a pod as seen is then never newer than the list in which that pod is
+looked for.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ import structlog
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import OPERATOR, OPERATOR_NAME
 from shoal.kubernetes.operator.api import API, APIError, ConflictError, NotLeaderError, UnreachableError
-from shoal.kubernetes.operator.caches import Caches, Key, ServerKey, key_of, owner_key
+from shoal.kubernetes.operator.caches import Caches, DeployedKey, Key, key_of, owner_key
+from shoal.kubernetes.operator.deployed.reconcile import DeployedReconciler
 from shoal.kubernetes.operator.events import Recorder
-from shoal.kubernetes.operator.kinds import CONFIG_MAPS, DEPLOYMENTS, JOBS, PODS, SERVERS, SERVICES
+from shoal.kubernetes.operator.kinds import CONFIG_MAPS, DEPLOYED, DEPLOYMENTS, JOBS, PODS, SERVICES
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.operator.reconcile import Reconciler
 from shoal.kubernetes.operator.reflector import Reflector
 from shoal.kubernetes.operator.serving.reconcile import ServerReconciler
 from shoal.kubernetes.operator.serving.served import ServedModels
-from shoal.kubernetes.operator.views import Job, Named, Pod, Server
+from shoal.kubernetes.operator.tensorboards import TensorBoardReconciler
+from shoal.kubernetes.operator.views import Deployed, Job, Named, Pod
 from shoal.kubernetes.operator.volumes import delete_left_volumes
 from shoal.kubernetes.operator.wanted import read_status
 from shoal.kubernetes.operator.work_queue import WorkQueue
@@ -73,10 +76,14 @@ class Controller:
         self._recorder = Recorder(api, instance)
         self._reconciler = Reconciler(api, self.caches, self._recorder, metrics, gpus=gpus)
         self._served = ServedModels(api, self.caches, self.queue.add)
-        self._server_reconciler = ServerReconciler(api, self.caches, self._recorder, self._served, gpus=gpus)
+        reconcilers: list[DeployedReconciler[Any, Any]] = [
+            ServerReconciler(api, self.caches, self._recorder, self._served, gpus=gpus),
+            TensorBoardReconciler(api, self.caches, self._recorder),
+        ]
+        self._deployed = {each.kind.name: each for each in reconcilers}
         self._owners: list[Reflector[Any]] = [
             *(Reflector(api, kind, self.caches.jobs[name], namespace) for name, kind in JOBS.items()),
-            Reflector(api, SERVERS, self.caches.servers, namespace),
+            *(Reflector(api, kind, self.caches.deployed[kind], namespace) for kind in DEPLOYED),
         ]
         self._pooled = PooledPods(api, self.caches, self._recorder, pool, namespace, gpus) if pool else None
         selector = f"{OPERATOR_NAME}={OPERATOR}"
@@ -85,7 +92,10 @@ class Controller:
             Reflector(api, SERVICES, self.caches.services, namespace, selector),
             Reflector(api, CONFIG_MAPS, self.caches.config_maps, namespace, selector),
             Reflector(api, DEPLOYMENTS, self.caches.deployments, namespace, selector),
-            *(Reflector(api, kind, store, namespace, selector) for kind, store in self.caches.beside_servers.items()),
+            *(
+                Reflector(api, kind, store, namespace, selector)
+                for kind, store in self.caches.beside_deployments.items()
+            ),
         ]
         self._stopping = asyncio.Event()
         self._volumes_left = asyncio.Event()
@@ -102,8 +112,8 @@ class Controller:
             self._listen()
             self.look_at_all()
             self.ready = True
-            counts = {"jobs": len(self.caches.all_jobs()), "servers": len(self.caches.servers)}
-            log.info("ready", **counts, pods=len(self.caches.pods))
+            counts = {kind.plural: len(store) for kind, store in self.caches.deployed.items()}
+            log.info("ready", jobs=len(self.caches.all_jobs()), **counts, pods=len(self.caches.pods))
             running += map(tasks.create_task, (self._resync(), self._clean_volumes(), self._served.run()))
             if self._pooled is not None:
                 running.append(tasks.create_task(self._pooled.run()))
@@ -124,10 +134,11 @@ class Controller:
     def _listen(self) -> None:
         for jobs in self.caches.jobs.values():
             jobs.listen(self._on_job)
-        self.caches.servers.listen(self._on_server)
+        for deployed in self.caches.deployed.values():
+            deployed.listen(self._on_deployed)
         self.caches.pods.listen(self._on_pod)
         self.caches.deployments.listen(self._on_deployment)
-        for store in (self.caches.services, self.caches.config_maps, *self.caches.beside_servers.values()):
+        for store in (self.caches.services, self.caches.config_maps, *self.caches.beside_deployments.values()):
             store.listen(self._on_object)
 
     def _on_job(self, before: Job | None, after: Job | None) -> None:
@@ -139,16 +150,16 @@ class Controller:
         if after is not None:
             self.queue.add(key_of(after))
 
-    def _on_server(self, before: Server | None, after: Server | None) -> None:
+    def _on_deployed(self, before: Deployed | None, after: Deployed | None) -> None:
         if before is not None and (after is None or after.metadata.uid != before.metadata.uid):
-            self._server_reconciler.forget(before)
+            self._deployed[before.kind].forget(before)
             self._volumes_left.set()
         if after is not None:
             self.queue.add(key_of(after))
 
     def _on_deployment(self, before: Named | None, after: Named | None) -> None:
         found = after or before
-        if found is not None and isinstance(key := owner_key(found), ServerKey):
+        if found is not None and isinstance(key := owner_key(found), DeployedKey):
             self.queue.add(key)
 
     def _on_pod(self, before: Pod | None, after: Pod | None) -> None:
@@ -171,7 +182,8 @@ class Controller:
                 self._metrics.lists.labels(resource=reflector.kind.plural).set(reflector.lists)
             self._metrics.objects.labels(resource="pods").set(len(self.caches.pods))
             self._metrics.objects.labels(resource="tfjobs").set(len(self.caches.all_jobs()))
-            self._metrics.objects.labels(resource="modelservers").set(len(self.caches.servers))
+            for kind, store in self.caches.deployed.items():
+                self._metrics.objects.labels(resource=kind.plural).set(len(store))
             await asyncio.sleep(RESYNC_SECONDS * random.uniform(0.8, 1.2))
             self.look_at_all()
 
@@ -182,8 +194,9 @@ class Controller:
         for job in self.caches.all_jobs():
             after = next(ended) / ENDED_PER_SECOND if read_status(job).phase.final else 0.0
             self.queue.add_after(key_of(job), after)
-        for server in self.caches.servers.all():
-            self.queue.add(key_of(server))
+        for store in self.caches.deployed.values():
+            for each in store.all():
+                self.queue.add(key_of(each))
 
     async def _clean_volumes(self) -> None:
         """At the start, and some seconds after owners were deleted: many are often deleted at once."""
@@ -207,8 +220,8 @@ class Controller:
     async def _pass(self, key: Key) -> str:
         told = log.bind(name=key.name, namespace=key.namespace)
         try:
-            if isinstance(key, ServerKey):
-                wake_at = await self._server_reconciler.reconcile(key)
+            if isinstance(key, DeployedKey):
+                wake_at = await self._deployed[key.kind].reconcile(key)
             else:
                 wake_at = await self._reconciler.reconcile(key)
         except NotLeaderError:

@@ -15,7 +15,7 @@ import structlog
 
 from shoal.kubernetes.operator.api import API, APIError, NotLeaderError, UnreachableError
 from shoal.kubernetes.operator.kinds import EVENTS
-from shoal.kubernetes.operator.views import Job, PooledPod, Server
+from shoal.kubernetes.operator.views import Deployed, Job, PooledPod
 from shoal.resources.base import format_time
 from shoal.resources.tfjob import SHOAL_OPERATOR
 
@@ -27,7 +27,7 @@ NAMED = 3
 
 log = structlog.get_logger(__name__)
 
-Subject = Job | Server | PooledPod
+Subject = Job | Deployed | PooledPod
 """Of whom an event tells."""
 
 

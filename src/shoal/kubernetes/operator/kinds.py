@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from shoal.kubernetes.operator.views import Deployment, Job, Lease, Named, Owned, Pod, PooledPod, Server
+from shoal.kubernetes.operator.views import (
+    Board,
+    Deployed,
+    Deployment,
+    Job,
+    Lease,
+    Named,
+    Owned,
+    Pod,
+    PooledPod,
+    Server,
+)
 from shoal.resources import KUBEFLOW_API, SHOAL_API
 
 V = TypeVar("V", bound=Named)
@@ -49,6 +60,10 @@ JOBS: dict[str, Kind[Job]] = {api: Kind(api, "TFJob", "tfjobs", Job) for api in 
 """TFJobs by `apiVersion`."""
 
 SERVERS = Kind(SHOAL_API, "ModelServer", "modelservers", Server)
+TENSORBOARDS = Kind(SHOAL_API, "TensorBoard", "tensorboards", Board)
+
+DEPLOYED: tuple[Kind[Deployed], ...] = (SERVERS, TENSORBOARDS)  # type: ignore[assignment]  # a kind is only read
+"""Resources that are one Deployment and what belongs to it."""
 
 _RENDERED: tuple[Kind[Any], ...] = (
     SERVICES,

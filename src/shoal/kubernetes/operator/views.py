@@ -67,14 +67,26 @@ class Job(View):
     status: dict[str, Any] = field(default_factory=dict)
 
 
-class Server(View):
-    """A ModelServer as stored. `shoal.resources.parse_server` makes a typed one of it."""
+class Deployed(View):
+    """A resource that is one Deployment, as stored. `shoal.resources` makes a typed one of it."""
 
     metadata: Metadata
     api_version: str = ""
-    kind: str = "ModelServer"
+    kind: str = ""
     spec: dict[str, Any] = field(default_factory=dict)
     status: dict[str, Any] = field(default_factory=dict)
+
+
+class Server(Deployed):
+    """A ModelServer."""
+
+    kind: str = "ModelServer"
+
+
+class Board(Deployed):
+    """A TensorBoard."""
+
+    kind: str = "TensorBoard"
 
 
 class DeploymentSpec(View):

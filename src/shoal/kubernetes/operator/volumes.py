@@ -1,4 +1,4 @@
-"""PersistentVolumes that operators made for jobs and servers which are gone.
+"""PersistentVolumes that operators made for jobs, servers and the like which are gone.
 
 A volume belongs to no namespace, so nobody in one can own it, and the garbage collector leaves it. All volumes are
 compared with all jobs and servers: that needs no memory of what was deleted while nobody watched.
@@ -23,7 +23,7 @@ async def delete_left_volumes(api: API, caches: Caches, namespace: str | None) -
         volumes, _ = await api.list(VOLUMES, None, f"{OPERATOR_NAME}={OPERATOR}")
         # Read after the volumes: the owner of each volume that was listed has been in the cache before.
         owners = {job.metadata.uid for job in caches.all_jobs()}
-        owners |= {server.metadata.uid for server in caches.servers.all()}
+        owners |= {each.metadata.uid for store in caches.deployed.values() for each in store.all()}
         for volume in volumes:
             place, _, rest = volume.metadata.annotations.get(JOB, "").partition("/")
             uid = rest.rpartition("/")[2]

@@ -19,7 +19,7 @@ from shoal.kubernetes.labels import Owner
 from shoal.kubernetes.operator.kinds import Kind, kind_of
 from shoal.kubernetes.operator.owned_objects import DIGEST, adopt, before_pods, beside_pods
 from shoal.kubernetes.operator.store import ObjectKey
-from shoal.kubernetes.operator.views import Job, Server
+from shoal.kubernetes.operator.views import Deployed, Job
 from shoal.resources import JobStatus, TFJob, parse
 
 
@@ -86,8 +86,8 @@ def read_status(job: Job) -> JobStatus:
         return JobStatus()
 
 
-def manifest_of(stored: Job | Server) -> dict[str, object]:
-    """What `shoal.resources.parse` reads of a stored job, and `parse_server` of a stored server."""
+def manifest_of(stored: Job | Deployed) -> dict[str, object]:
+    """What `shoal.resources.parse` reads of a stored job, and its likes of other stored resources."""
     about = stored.metadata
     metadata = {"name": about.name, "namespace": about.namespace, "labels": about.labels}
     return {"apiVersion": stored.api_version, "kind": stored.kind, "metadata": metadata, "spec": stored.spec}

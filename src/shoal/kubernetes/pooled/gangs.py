@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from shoal.kubernetes.gpu_names import GPUNames
-from shoal.kubernetes.operator.caches import Caches, JobKey, ServerKey, owner_key
+from shoal.kubernetes.operator.caches import Caches, DeployedKey, JobKey, owner_key
 from shoal.kubernetes.operator.views import Job, PooledPod
 from shoal.kubernetes.operator.wanted import manifest_of, read_status
 from shoal.kubernetes.pooled.asked import AskedError
@@ -35,7 +35,7 @@ class Gangs:
 
     def job_of(self, pod: PooledPod) -> JobKey | None:
         key = owner_key(pod)
-        return None if isinstance(key, ServerKey) else key
+        return None if isinstance(key, DeployedKey) else key
 
     def goes_on(self, key: JobKey, uid: str) -> bool:
         """Whether the job of this uid may yet make pods."""

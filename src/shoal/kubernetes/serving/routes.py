@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shoal.kubernetes.cluster_config import Object
+from shoal.kubernetes.ingress import ingress_object, outside_url
 from shoal.kubernetes.labels import metadata, namespace
 from shoal.kubernetes.serving.pods import selector
 from shoal.resources import ModelServer
@@ -39,7 +40,7 @@ def url(server: ModelServer) -> str:
     """Where REST is reached, before `/v1`: from outside where the spec names a host, else within the cluster."""
     ingress, gateway = server.spec.ingress, server.spec.gateway
     if ingress and ingress.host:
-        return f"{'https' if ingress.tls else 'http'}://{ingress.host}{(ingress.path or '').rstrip('/')}"
+        return outside_url(ingress, ingress.path or "")
     if gateway and gateway.host:
         return f"http://{gateway.host}{(gateway.path or '').rstrip('/')}"
     return f"http://{_host(server)}:{server.spec.service_ports.rest}"
@@ -64,17 +65,7 @@ def ingress(server: ModelServer) -> Object | None:
     else:
         below = f"{wanted.path.rstrip('/')}(/|$)(.*)"
         paths = [{"path": below, "pathType": "ImplementationSpecific", "backend": backend}]
-    rule: Object = {"http": {"paths": paths}}
-    spec: Object = {"rules": [{"host": wanted.host, **rule} if wanted.host else rule]}
-    if wanted.class_name:
-        spec["ingressClassName"] = wanted.class_name
-    if wanted.tls:
-        hosts = {"hosts": [wanted.host]} if wanted.host else {}
-        spec["tls"] = [{**hosts, "secretName": wanted.tls.secret_name}]
-    about = metadata(server, server.name)
-    if annotations := _annotations(wanted):
-        about["annotations"] = annotations
-    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": about, "spec": spec}
+    return ingress_object(server, wanted, paths, _annotations(wanted))
 
 
 def http_route(server: ModelServer) -> Object | None:
@@ -113,7 +104,7 @@ def _annotations(ingress: Ingress) -> dict[str, str]:
         annotations |= {f"{NGINX}/use-regex": "true", f"{NGINX}/rewrite-target": "/$2"}
     if ingress.canary_weight is not None:
         annotations |= {f"{NGINX}/canary": "true", f"{NGINX}/canary-weight": str(ingress.canary_weight)}
-    return {**annotations, **(ingress.annotations or {})}
+    return annotations
 
 
 def _model_paths(server: ModelServer) -> Iterator[tuple[str, str]]:

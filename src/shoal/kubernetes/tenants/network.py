@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.kubernetes.labels import COMPONENT, MODEL_SERVER
+from shoal.kubernetes.labels import COMPONENT, MODEL_SERVER, TENSORBOARD
 from shoal.kubernetes.serving.pods import GRPC, REST
 from shoal.kubernetes.tenants.names import OBJECT, metadata
+from shoal.kubernetes.tensorboard import PORT as TENSORBOARD_PORT
 from shoal.resources.tenant import Tenant
 
 Object = dict[str, Any]
@@ -21,7 +22,7 @@ NODE_LOCAL_DNS = "169.254.0.0/16"
 
 
 def network_policies(tenant: Tenant) -> list[Object]:
-    return [_among_themselves(tenant), _to_servers(tenant)]
+    return [_among_themselves(tenant), _to_servers(tenant), _to_boards(tenant)]
 
 
 def _among_themselves(tenant: Tenant) -> Object:
@@ -48,11 +49,26 @@ def _to_servers(tenant: Tenant) -> Object:
         "podSelector": {"matchLabels": {"app.kubernetes.io/name": "shoal", COMPONENT: "operator"}},
     }
     rules: list[Object] = [{"from": [operator], "ports": [{"port": REST, "protocol": "TCP"}]}]
-    if tenant.ingress_from:
-        ports = [{"port": port, "protocol": "TCP"} for port in (GRPC, REST)]
-        rules.append({"from": [_namespace(name) for name in tenant.ingress_from], "ports": ports})
-    servers = {"matchExpressions": [{"key": MODEL_SERVER, "operator": "Exists"}]}
-    return _policy(tenant, f"{OBJECT}-servers", {"podSelector": servers, "policyTypes": ["Ingress"], "ingress": rules})
+    rules += _from_outside(tenant, (GRPC, REST))
+    return _policy(tenant, f"{OBJECT}-servers", _into(MODEL_SERVER, rules))
+
+
+def _to_boards(tenant: Tenant) -> Object:
+    return _policy(tenant, f"{OBJECT}-boards", _into(TENSORBOARD, _from_outside(tenant, (TENSORBOARD_PORT,))))
+
+
+def _into(label: str, rules: list[Object]) -> Object:
+    """For pods with the label, whatever its value."""
+    selector = {"matchExpressions": [{"key": label, "operator": "Exists"}]}
+    return {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": rules}
+
+
+def _from_outside(tenant: Tenant, ports: tuple[int, ...]) -> list[Object]:
+    """What an ingress controller brings."""
+    if not tenant.ingress_from:
+        return []
+    named = [{"port": port, "protocol": "TCP"} for port in ports]
+    return [{"from": [_namespace(name) for name in tenant.ingress_from], "ports": named}]
 
 
 def _namespace(name: str) -> Object:

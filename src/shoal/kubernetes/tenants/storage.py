@@ -1,4 +1,4 @@
-"""Which NFS exports a tenant's jobs and servers may name.
+"""Which NFS exports a tenant's jobs, servers and TensorBoards may name.
 
 The operator makes persistent volumes for them, which Pod Security does not look at: without this policy of admission a
 tenant could mount what another keeps on the same NFS server. It takes Kubernetes 1.30 or later.

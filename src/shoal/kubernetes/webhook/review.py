@@ -13,9 +13,9 @@ import msgspec
 
 from shoal.resources import Fault, ManifestError, parse
 from shoal.resources.defaulting import default_roles
-from shoal.resources.document import check_job, check_server
+from shoal.resources.document import KINDS, check_job
 from shoal.resources.place import Finding, format_path
-from shoal.resources.update_rules import check_server_update, check_update
+from shoal.resources.update_rules import check_claims_update, check_update
 from shoal.training.lint import Severity, lint
 
 LONGEST_WARNING = 256
@@ -78,8 +78,8 @@ def _metadata(job: Object) -> Mapping[str, Any]:
 def _validate(resource: Object, stored: Object | None) -> Object:
     """Refused is what the loader refuses, and what a job that runs, or a claim that was made, cannot follow; what was
     wrong already may stay so."""
-    is_server = resource.get("kind") == "ModelServer"
-    check = check_server if is_server else check_job
+    kind = str(resource.get("kind"))
+    check = KINDS[kind].check if kind in KINDS else check_job
     checked, findings = check(resource)
     kept: list[Finding] = []
     if stored is not None:
@@ -87,7 +87,7 @@ def _validate(resource: Object, stored: Object | None) -> Object:
         known = {(finding.path, finding.problem) for finding in before}
         kept = [finding for finding in findings if (finding.path, finding.problem) in known]
         findings = [finding for finding in findings if finding not in kept]
-        findings += (check_server_update if is_server else check_update)(checked_before, checked)
+        findings += (check_update if check is check_job else check_claims_update)(checked_before, checked)
     if findings:
         return refused("\n".join(_tell(findings)))
     warnings = [warning[:LONGEST_WARNING] for warning in [*_tell(kept), *_lint(resource)]][:MOST_WARNINGS]

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from shoal.kubernetes.operator.caches import Caches, ServerKey
+from shoal.kubernetes.operator.caches import Caches, DeployedKey
 from shoal.kubernetes.operator.serving import served
 from shoal.kubernetes.operator.serving.served import Served, ServedModels
 from shoal.kubernetes.operator.views import Deployment, Server
@@ -21,7 +21,7 @@ from shoal.resources.served_models import in_short
 from tests.unit.kubernetes.operator.memory_api import MemoryAPI
 
 HOSTS = ("127.0.0.2", "127.0.0.3")
-KEY = ServerKey("default", "digits")
+KEY = DeployedKey("ModelServer", "default", "digits")
 
 
 class Pods:
@@ -70,7 +70,7 @@ class World:
         self.pods = pods
         self.api = MemoryAPI()
         self.caches = Caches()
-        self.news: list[ServerKey] = []
+        self.news: list[DeployedKey] = []
         self.versions = count(1)
         self.reader = ServedModels(self.api, self.caches, self.news.append, pods.port, pause=0.01)
         for host in HOSTS:

@@ -8,19 +8,20 @@ import msgspec
 import pytest
 
 from shoal.kubernetes.operator.api import APIError, ConflictError, NotFoundError
-from shoal.kubernetes.operator.caches import Caches, ServerKey
+from shoal.kubernetes.operator.caches import Caches, DeployedKey
+from shoal.kubernetes.operator.deployed.status import judge
 from shoal.kubernetes.operator.events import Recorder
 from shoal.kubernetes.operator.kinds import CONFIG_MAPS, DEPLOYMENTS, HTTP_ROUTES, INGRESSES, SERVERS, SERVICES, Kind
 from shoal.kubernetes.operator.serving.reconcile import ServerReconciler
 from shoal.kubernetes.operator.serving.served import Served, ServedModels
-from shoal.kubernetes.operator.serving.status import judge
+from shoal.kubernetes.operator.store import ObjectKey
 from shoal.kubernetes.operator.views import Deployment, Server
 from shoal.resources import ServerPhase
 from shoal.resources.model_server import VersionStatus
 from shoal.resources.served_models import model_status
 from tests.unit.kubernetes.operator.memory_api import MemoryAPI
 
-KEY = ServerKey("default", "digits")
+KEY = ObjectKey("default", "digits")
 STRANGER = {"metadata": {"name": "digits", "namespace": "default"}, "spec": {}}
 
 
@@ -72,11 +73,11 @@ class World:
             SERVICES: self.caches.services,
             CONFIG_MAPS: self.caches.config_maps,
             DEPLOYMENTS: self.caches.deployments,
-            **self.caches.beside_servers,
+            **self.caches.beside_deployments,
         }
         for kind, store in stores.items():
             store.replace(*await self.api.list(kind))
-        return await self.reconciler.reconcile(KEY)
+        return await self.reconciler.reconcile(DeployedKey("ModelServer", *KEY))
 
     async def written(self) -> list[str]:
         """What a pass writes, without the names, which are all the server's."""

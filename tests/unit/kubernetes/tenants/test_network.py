@@ -16,7 +16,8 @@ from shoal.kubernetes.install import Values, operator_objects
 from shoal.kubernetes.pods import pod
 from shoal.kubernetes.serving.pods import pod_template
 from shoal.kubernetes.tenants.objects import tenant_objects
-from shoal.resources import parse, parse_server
+from shoal.kubernetes.tensorboard import render_board
+from shoal.resources import parse, parse_board, parse_server
 from shoal.resources.tenant import Tenant
 from shoal.training import replica_ids
 
@@ -56,6 +57,15 @@ def _server() -> Any:
     )
 
 
+def _board_labels() -> dict[str, str]:
+    about = {"name": "curves", "namespace": "team-a"}
+    spec = {"logDirs": {"first": "/logs"}, "storage": [{"name": "logs", "existingClaim": "logs", "mountPath": "/logs"}]}
+    board = parse_board({"apiVersion": "shoal.dev/v1", "kind": "TensorBoard", "metadata": about, "spec": spec})
+    deployment = next(each for each in render_board(board) if each["kind"] == "Deployment")
+    labels: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
+    return labels
+
+
 def _operator_labels() -> dict[str, str]:
     deployment = next(each for each in operator_objects(Values(), "shoal-system") if each["kind"] == "Deployment")
     labels: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
@@ -64,6 +74,7 @@ def _operator_labels() -> dict[str, str]:
 
 WORKER, OTHER = (End("team-a", pod(_job(), id)["metadata"]["labels"]) for id in replica_ids(_job())[:2])
 SERVER = End("team-a", pod_template(_server(), GPU_NAMES)["metadata"]["labels"])
+BOARD = End("team-a", _board_labels())
 OPERATOR = End("shoal-system", _operator_labels())
 STRANGER = End("team-b", WORKER.labels)
 DISGUISED = End("team-b", OPERATOR.labels)
@@ -98,6 +109,9 @@ WORLD = End("", {}, "203.0.113.7")
         (INGRESS, SERVER, 8500, "TCP", True),
         (INGRESS, SERVER, 8501, "TCP", True),
         (INGRESS, WORKER, 2222, "TCP", False),
+        (INGRESS, BOARD, 6006, "TCP", True),
+        (INGRESS, BOARD, 22, "TCP", False),
+        (STRANGER, BOARD, 6006, "TCP", False),
         (WORLD, SERVER, 8501, "TCP", False),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shoal.kubernetes.webhook.review import PATHS, ReviewError, answer
+from tests.unit.resources.test_tensorboard import SMALL as BOARD
 
 from ...resources.manifests import changed, manifest
 
@@ -144,6 +145,12 @@ def test_a_model_server_is_checked_by_its_own_rules():
     assert review("/default", SERVER) == {"allowed": True}
     response = review("/validate", changed(SERVER, "spec.storage", []))
     assert response["status"]["message"].startswith("spec.models[0].basePath: nothing is mounted at /models/digits")
+
+
+def test_a_tensorboard_is_checked_by_its_own_rules():
+    assert review("/validate", BOARD) == {"allowed": True}
+    response = review("/validate", changed(BOARD, "spec.logDirs", {"a": "logs"}))
+    assert response["status"]["message"].startswith('spec.logDirs.a: "logs" is not absolute')
 
 
 @pytest.mark.parametrize(

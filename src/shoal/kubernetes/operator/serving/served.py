@@ -19,8 +19,8 @@ import structlog
 
 from shoal.kubernetes.labels import MODEL_SERVER
 from shoal.kubernetes.operator.api import API, APIError, UnreachableError
-from shoal.kubernetes.operator.caches import Caches, ServerKey
-from shoal.kubernetes.operator.kinds import PODS
+from shoal.kubernetes.operator.caches import Caches, DeployedKey
+from shoal.kubernetes.operator.kinds import PODS, SERVERS
 from shoal.kubernetes.operator.store import ObjectKey
 from shoal.kubernetes.operator.views import Pod, Server
 from shoal.kubernetes.serving.pods import REST
@@ -55,7 +55,12 @@ class ServedModels:
     called with each server of which something else was heard than before."""
 
     def __init__(
-        self, api: API, caches: Caches, news: Callable[[ServerKey], None], port: int = REST, pause: float = LOOK_SECONDS
+        self,
+        api: API,
+        caches: Caches,
+        news: Callable[[DeployedKey], None],
+        port: int = REST,
+        pause: float = LOOK_SECONDS,
     ) -> None:
         self._api = api
         self._caches = caches
@@ -111,7 +116,7 @@ class ServedModels:
             current = self._caches.servers.get(ObjectKey(about.namespace, about.name))
             if current is not None and current.metadata.uid == about.uid and served != before:
                 self._heard[about.uid] = served
-                self._news(ServerKey(about.namespace, about.name))
+                self._news(DeployedKey(SERVERS.name, about.namespace, about.name))
         except (APIError, UnreachableError) as fault:
             log.debug("cannot list the pods of a server", name=about.name, namespace=about.namespace, fault=str(fault))
         except Exception:  # one server's oddities must not end the work on all others
