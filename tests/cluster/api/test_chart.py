@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from shoal.kubernetes.install import Values, operator_objects
-from tests.cluster.api.operators import CHART, install_crds
+from tests.cluster.api.operators import CHART, CRD_NAMES, install_crds
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.helm_program import Helm
 
@@ -175,7 +175,7 @@ def test_helm_installs_upgrades_and_removes_it(release: list[str], helm: Helm, a
     assert kubectl.json("get", "deployment/by-helm")["status"]["availableReplicas"] == 2
     # As docs/installing.md upgrades the CRDs, which Helm leaves alone.
     said = kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=helm("show", "crds", CHART))
-    assert said.count("serverside-applied") == 3
+    assert said.count("serverside-applied") == len(CRD_NAMES)
     helm("upgrade", "shoal", CHART, *release, "--reuse-values", "--set=replicas=3", "--wait")
     assert kubectl.json("get", "deployment/by-helm")["status"]["availableReplicas"] == 3
     helm("uninstall", "shoal", *release, "--wait")
