@@ -83,7 +83,9 @@ class Operator:
         self._webhook: Webhook | None = None
         if settings.webhook:
             gate = {GATE_PATH: gate_for(settings.pool.resources)} if settings.pool else {}
-            self._webhook = Webhook(settings.webhook, self._lease_client, self._client, home, PATHS | gate)
+            self._webhook = Webhook(
+                settings.webhook, self._lease_client, self._client, home, metrics.webhook_certified, PATHS | gate
+            )
         self._leading = False
 
     async def run(self, told_to_end: asyncio.Event) -> bool:

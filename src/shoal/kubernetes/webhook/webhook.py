@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,8 @@ class WebhookSettings:
 
 
 class Webhook:
-    """`api` may always write, `leading` while the operator leads; the certificates' Secret lies in `namespace`."""
+    """`api` may always write, `leading` while the operator leads; the certificates' Secret lies in `namespace`.
+    `certified` is told when the certificate expires that is served from now on, in seconds since the epoch."""
 
     def __init__(
         self,
@@ -45,9 +46,10 @@ class Webhook:
         api: API,
         leading: API,
         namespace: str,
+        certified: Callable[[float], None],
         paths: Mapping[str, Decide] = PATHS,
     ) -> None:
-        self._server = WebhookServer(settings.port, paths)
+        self._server = WebhookServer(settings.port, certified, paths)
         self.port = self._server.port
         self._certificate: OwnCertificate | GivenCertificate = (
             GivenCertificate(self._server, Path(settings.folder))
