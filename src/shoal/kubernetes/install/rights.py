@@ -77,6 +77,12 @@ OF_SECRET = (
 )
 """In the operator's namespace alone: the webhook's certificates."""
 
+OF_POOL = (
+    Right(("",), ("pods", "pods/status"), ("patch",), why="The gate is lifted, and why a pod waits is told."),
+    Right(("",), ("secrets",), ("create", "delete"), why="What was lent, for the pod; no Secret is read or changed."),
+)
+"""In the namespaces whose pods ask for GPUs of a pool."""
+
 OF_NODES = (
     Right(
         ("",),
