@@ -75,7 +75,7 @@ def _reduce(e: Emitter, form: Form, op: Op) -> None:
     e.write(op.operands[0], answer)
 
 
-@instruction("control", "exit", "")
+@instruction("control", "exit ret", "in kernels; ret in device functions too")
 def exit_(e: Emitter, op: Op) -> None:
     e.builder.ret(I32(int(Stop.EXIT)))
     e.builder.position_at_end(e.new_block())
