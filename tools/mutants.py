@@ -135,9 +135,9 @@ TRAINING: list[tuple[str, str, str]] = [
 
 CERTIFICATES = "test_certificates.py"
 SERVERS = "kubernetes/operator/test_servers.py"
+MONITORING = "kubernetes/monitoring/test_monitoring.py"
 ASKED = "kubernetes/pooled/test_asked.py"
 UNITS = "kubernetes/pooled/test_units.py"
-MONITORING = "kubernetes/monitoring/test_monitoring.py"
 
 # (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
 ELSEWHERE: list[tuple[str, str, str, str]] = [
