@@ -158,6 +158,12 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
         "replica_ids(job)",
         UNITS,
     ),
+    (
+        "kubernetes/pooled/bearers.py",
+        "if not TOKEN.fullmatch(token):",
+        "if not token:",
+        "kubernetes/pooled/test_bearers.py",
+    ),
     ("kubernetes/pooled/units.py", "lent is not None and first + wanted.gpus > lent", "False", UNITS),
     ("kubernetes/pooled/units.py", "return lent is None or first <= lent", "return True", UNITS),
     ("kubernetes/pooled/units.py", " or each.pod.metadata.deletion_timestamp is not None", "", UNITS),

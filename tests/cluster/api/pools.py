@@ -26,8 +26,7 @@ class Pool:
         for name in ("vision", "h"):
             (folder / f"{name}.token").write_text(TOKENS[name])
         self.start_broker()
-        address = self.options[0].partition("=")[2]
-        command = [*SHOAL, "gpu", "serve", f"--broker={address}", f"--token-file={folder / 'h.token'}"]
+        command = [*SHOAL, "gpu", "serve", f"--broker={self.address}", f"--token-file={folder / 'h.token'}"]
         command += [f"--state={folder / 'state'}", "--name=h", f"--software-gpus={installed}", f"--ca={self.ca}"]
         self._agent = Program("agent", command, folder / "agent.log")
 
@@ -36,25 +35,27 @@ class Pool:
         return self.folder / "tls" / "ca.crt"
 
     @property
+    def address(self) -> str:
+        return f"https://127.0.0.1:{self._port}"
+
+    @property
     def options(self) -> list[str]:
         """Of the operator."""
         files = [f"--pool-token-file={self.folder / 'vision.token'}", f"--pool-ca={self.ca}"]
-        return [f"--pool-broker=https://127.0.0.1:{self._port}", *files]
+        return [f"--pool-broker={self.address}", *files]
 
     def start_broker(self) -> None:
         command = [*SHOAL, "gpu", "broker", f"--tenants={self._tenants}", "--host=127.0.0.1", f"--port={self._port}"]
         self._broker = Program("broker", [*command, f"--tls-folder={self.folder / 'tls'}"], self.folder / "broker.log")
         self._broker.wait_until(self._answers, 60)
-        self._client = httpx2.Client(
-            base_url=f"https://127.0.0.1:{self._port}", verify=ssl.create_default_context(cafile=str(self.ca))
-        )
+        self._client = httpx2.Client(base_url=self.address, verify=ssl.create_default_context(cafile=str(self.ca)))
 
     def kill_broker(self) -> None:
         self._broker.kill()
 
-    def leases(self) -> list[dict[str, Any]]:
-        """Those that live."""
-        found = self._client.get("/v1/leases", headers=bearer("vision")).json()
+    def leases(self, whose: str = "vision") -> list[dict[str, Any]]:
+        """Those that live, as a tenant or admin sees them."""
+        found = self._client.get("/v1/leases", headers=bearer(whose)).json()
         return [lease for lease in found if lease["state"] in ("queued", "granted", "running")]
 
     def states(self) -> list[str]:
@@ -70,6 +71,6 @@ class Pool:
     def _answers(self) -> bool:
         try:
             trust = ssl.create_default_context(cafile=str(self.ca))
-            return httpx2.get(f"https://127.0.0.1:{self._port}/healthz", verify=trust).is_success
+            return httpx2.get(f"{self.address}/healthz", verify=trust).is_success
         except (OSError, httpx2.HTTPError):
             return False

@@ -12,12 +12,14 @@ import pytest
 from shoal.kubernetes.install import Values
 from tests.cluster.api.operators import install_crds
 from tests.cluster.api.pools import Pool
+from tests.cluster.api.test_tenants import create, tenant
 from tests.cluster.api.tfjobs import role, tfjob
 from tests.cluster.api.webhooks import WebhookOperator, register, unregister
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.pods import container, pod
 from tests.cluster.waiting import wait_until
+from tests.integration.gpu.brokers import TOKENS
 
 VALUES = Values.model_validate({"gpu": {"pool": {"broker": "https://127.0.0.1:1"}}})
 
@@ -42,9 +44,9 @@ def asking(name: str, gpus: int = 1, **annotations: str) -> dict[str, Any]:
     return pod(name, [container(**limits)], annotations={f"shoal.dev/gpu-{k}": v for k, v in annotations.items()})
 
 
-def job_of_three() -> dict[str, Any]:
-    """A TFJob of three workers, each with a GPU of the pool."""
-    job = tfjob("job", Worker=role(3))
+def job_of(workers: int) -> dict[str, Any]:
+    """A TFJob, each of whose workers asks for a GPU of the pool."""
+    job = tfjob("job", Worker=role(workers))
     container = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
     container["resources"] = {"limits": {"shoal.dev/gpu": 1}}
     return job
@@ -111,7 +113,7 @@ def test_a_job_gets_all_its_gpus_at_once(api_cluster: ApiCluster, namespace: Kub
     try:
         namespace.apply(asking("first", 2))
         wait_until(lambda: running(namespace) == {"first"}, 60, "the first pod")
-        namespace.apply(job_of_three())
+        namespace.apply(job_of(3))
         wait_until(lambda: told(namespace, "job-worker-2")[0] == "GPUsAwaited", 60, "a job that waits")
         assert pool.states() == ["queued", "running"], "one lease for the job"
         assert running(namespace) == {"first"}
@@ -149,7 +151,7 @@ def test_a_lease_that_ends_under_its_pods_is_told_and_a_job_gets_another(
 ) -> None:
     at_work = operator(api_cluster, pool, "lost")
     try:
-        namespace.apply(asking("alone"), job_of_three())
+        namespace.apply(asking("alone"), job_of(3))
         wait_until(lambda: len(running(namespace)) == 4, 90, "a pod and a job that run")
         before = {lease["id"] for lease in pool.leases()}
         workers = uids(namespace)
@@ -168,6 +170,26 @@ def test_a_lease_that_ends_under_its_pods_is_told_and_a_job_gets_another(
         assert len(lease["shares"]) == 3
     finally:
         at_work.process.program.stop()
+
+
+def test_pods_of_a_tenant_ask_with_its_token_or_not_at_all(api_cluster: ApiCluster, pool: Pool) -> None:
+    at_work = operator(api_cluster, pool, "tenants")
+    team = api_cluster.kubectl.within("pooled")
+    (pool.folder / "ops.token").write_text(TOKENS["ops"])
+    broker = ("--broker", pool.address, "--ca", str(pool.ca), "--token-file", str(pool.folder / "ops.token"))
+    try:
+        assert create(api_cluster, "pooled").code == 0
+        team.apply(job_of(2))
+        wait_until(lambda: told(team, "job-worker-1")[0] == "GPUsRefused", 60, "that it may not ask")
+        assert "has no Secret shoal-gpu-pool" in told(team, "job-worker-1")[1]
+        assert pool.leases("ops") == []
+        assert create(api_cluster, "pooled", *broker).code == 0
+        wait_until(lambda: len(running(team)) == 2, 90, "the job")
+        assert [lease["tenant"] for lease in pool.leases("ops")] == ["pooled"]
+        assert at_work.process.faults() == []
+    finally:
+        at_work.process.program.stop()
+        tenant(api_cluster, "delete", "pooled", "--yes")
 
 
 def uids(namespace: Kubectl) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The pool's broker as the operator asks it, by the HTTP API that docs/gpu-pool.md describes.
 
-Each lease has a token that follows from our own token at the broker and from what asks. So an operator that starts, or
-that has lost an answer, knows by itself which lease is whose: it asks again, and takes nothing twice.
+Each lease has a token that follows from the operator's token at the broker and from what asks. So an operator that
+starts, or that has lost an answer, knows by itself which lease is whose: it asks again, and takes nothing twice.
 """
 
 from __future__ import annotations
@@ -105,14 +105,14 @@ class Renewed(msgspec.Struct, frozen=True):
 
 
 class Broker:
-    """Asks the broker of `settings`. Every method raises BrokerAway and BrokerRefused."""
+    """Asks the broker of `settings`, each time with a tenant's token. Every request raises BrokerAway and
+    BrokerRefused."""
 
     def __init__(self, settings: PoolSettings) -> None:
         self.url = settings.url
-        self._token = settings.token.encode()
+        self._secret = settings.token.encode()
         self._http = httpx2.AsyncClient(
             base_url=settings.url,
-            headers={"Authorization": f"Bearer {settings.token}"},
             verify=ssl.create_default_context(cadata=settings.trusted),
             timeout=httpx2.Timeout(ANSWER_SECONDS, connect=5.0),
             follow_redirects=False,
@@ -121,32 +121,42 @@ class Broker:
     async def close(self) -> None:
         await self._http.aclose()
 
-    def token(self, key: str) -> str:
-        """Of the lease that `key` asks for: 256 bits that nobody without our own token can find."""
-        made = hmac.digest(self._token, f"lease of {key}".encode(), "sha256")
+    def lease_token(self, key: str) -> str:
+        """Of the lease that `key` asks for, whoever's token is shown: 256 bits that nobody without the operator's can
+        find."""
+        made = hmac.digest(self._secret, f"lease of {key}".encode(), "sha256")
         return base64.urlsafe_b64encode(made).decode().rstrip("=")
 
-    async def ask(self, token: str, requests: list[dict[str, Any]]) -> Lease:
-        """All as one gang. Asked again, what there is."""
+    async def ask(self, bearer: str, token: str, requests: list[dict[str, Any]]) -> Lease:
+        """All as one gang, with this token of the lease. Asked again, what there is."""
         body = {"requests": requests, "token": token}
-        return msgspec.json.decode(await self._send("POST", "/v1/leases", body), type=Lease)
+        return msgspec.json.decode(await self._send(bearer, "POST", "/v1/leases", body), type=Lease)
 
-    async def renew(self, known: Mapping[str, str | None], wait: float) -> Renewed:
+    async def renew(self, bearer: str, known: Mapping[str, str | None], wait: float) -> Renewed:
         """By tokens' hashes, each with the state that is known: when one is another, or after so many seconds."""
         params = {"wait": f"{wait:.3f}"}
         return msgspec.json.decode(
-            await self._send("POST", "/v1/renewals", {"leases": dict(known)}, params, wait), type=Renewed
+            await self._send(bearer, "POST", "/v1/renewals", {"leases": dict(known)}, params, wait), type=Renewed
         )
 
-    async def release(self, id: str) -> None:
-        await self._send("DELETE", f"/v1/leases/{id}")
+    async def release(self, bearer: str, id: str) -> None:
+        await self._send(bearer, "DELETE", f"/v1/leases/{id}")
 
     async def _send(
-        self, method: str, path: str, body: object = None, params: dict[str, str] | None = None, wait: float = 0.0
+        self,
+        bearer: str,
+        method: str,
+        path: str,
+        body: object = None,
+        params: dict[str, str] | None = None,
+        wait: float = 0.0,
     ) -> bytes:
         timeout = httpx2.Timeout(ANSWER_SECONDS + wait, connect=5.0)
+        headers = {"Authorization": f"Bearer {bearer}"}
         try:
-            response = await self._http.request(method, path, json=body, params=params, timeout=timeout)
+            response = await self._http.request(
+                method, path, json=body, params=params, headers=headers, timeout=timeout
+            )
         except httpx2.HTTPError as fault:
             raise BrokerAway(f"no answer from the broker at {self.url}: {fault or type(fault).__name__}") from fault
         if response.is_success:

@@ -68,6 +68,10 @@ class Unit:
     members: tuple[Member, ...]
 
     @property
+    def namespace(self) -> str:
+        return next(member.pod.metadata.namespace for member in self.members if member.pod)
+
+    @property
     def requests(self) -> list[dict[str, Any]]:
         return [request for member in self.members for request in member.asked.requests]
 
