@@ -1,4 +1,4 @@
-"""Kernels of numba-cuda as its users write them, each against numpy. The last line is the CUDA result of one that stores beyond everything."""
+"""Kernels of numba-cuda as its users write them, each against numpy. The last of them stores beyond everything."""
 
 import math
 
@@ -112,7 +112,7 @@ def fault_of(kernel, *arguments):
         kernel[1, 1](*arguments)
         cuda.synchronize()
     except CudaAPIError as fault:
-        return fault.code
+        return int(fault.code)
     return 0
 
 
