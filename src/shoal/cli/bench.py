@@ -23,11 +23,11 @@ from shoal.bench.options import (
     VariableUpdate,
     parse_roles,
 )
-from shoal.cli import bench_serve
+from shoal.cli import bench_export, bench_serve
 from shoal.cli.bench_flags import respelt, tf_config
 from shoal.cli.place import ContextOption, NamespaceOption, On, OnOption
 from shoal.cli.table import table
-from shoal.cli.terminal import Output, console, refuse, say
+from shoal.cli.terminal import Output, console, need_folder, refuse, say
 
 if TYPE_CHECKING:
     from shoal.bench.record import Record
@@ -40,6 +40,7 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the re
 def register(root: typer.Typer) -> None:
     """Add the group."""
     app.command()(bench_serve.serve)
+    app.command()(bench_export.export)
     root.add_typer(app)
 
 
@@ -117,9 +118,8 @@ def train(
 
     Where TF_CONFIG is set, the process takes its part in that cluster.
     """
-    for file, flag in ((save, "--save"), (plot, "--plot")):
-        if file and not file.absolute().parent.is_dir():
-            refuse(f"{flag} {file}: there is no folder {file.absolute().parent}", "make it first, or choose another")
+    need_folder("--save", save)
+    need_folder("--plot", plot)
     try:
         options = TrainOptions(
             model=model,

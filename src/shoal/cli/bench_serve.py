@@ -12,7 +12,7 @@ import typer
 
 from shoal.cli.model_server import CaOption, LabelOption, RestOption, VersionOption, asked, connection
 from shoal.cli.table import table
-from shoal.cli.terminal import Exit, Output, console, refuse, say
+from shoal.cli.terminal import Exit, Output, console, need_folder, refuse, say
 
 if TYPE_CHECKING:
     from shoal.bench.load.result import LoadRecord
@@ -69,6 +69,9 @@ def serve(
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep the result for `shoal bench compare`.")
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw the latency by percentile into this file.")
+    ] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="How the result is written.")] = Output.TABLE,
 ) -> None:
     """Ask a model server, ours or TensorFlow Serving, for predictions, and tell requests a second and latencies.
@@ -76,8 +79,8 @@ def serve(
     Without --rate each connection sends its next request when the last was answered. With it, latency counts from when
     a request was due, so that a server that stalls cannot hide it.
     """
-    if save and not save.absolute().parent.is_dir():
-        refuse(f"--save {save}: there is no folder {save.absolute().parent}", "make it first, or choose another")
+    need_folder("--save", save)
+    need_folder("--plot", plot)
     if poisson and rate is None:
         refuse("--poisson says how the requests of --rate follow each other", "add --rate, or leave it out")
     measured, before = _seconds("--duration", duration), _seconds("--warmup", warmup)
@@ -131,6 +134,10 @@ def serve(
     record = LoadRecord(what, counts)
     if save:
         save.write_text(record.dump(), encoding="utf-8")
+    if plot and counts.latency.counts:
+        from shoal.bench.load.plot import curve
+
+        plot.write_text(curve(record), encoding="utf-8")
     if output is Output.JSON:
         print(json.dumps(record.summary(), indent=2))
     else:

@@ -14,7 +14,7 @@ import typer
 
 from shoal.cli import gpu_broker, gpu_plugin, gpu_pool, gpu_run, gpu_serve
 from shoal.cli.table import table
-from shoal.cli.terminal import Output, console, refuse
+from shoal.cli.terminal import Output, console, need_folder, refuse
 
 if TYPE_CHECKING:
     from shoal.gpu.simulation import Case, Grown
@@ -92,8 +92,7 @@ def simulate(
         refuse(f"this needs {missing.name}, which is not installed", 'pip install "shoal[gpu]"')
     if plot and times:
         refuse("--plot draws how demand was met, which --times does not ask", "leave one of them out")
-    if plot and not plot.absolute().parent.is_dir():
-        refuse(f"--plot {plot}: there is no folder {plot.absolute().parent}", "make it first, or choose another")
+    need_folder("--plot", plot)
     try:
         read = read_trace(trace)
         for name in variant or ():

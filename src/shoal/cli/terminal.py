@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from enum import IntEnum, StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 if TYPE_CHECKING:
@@ -55,6 +56,12 @@ def refuse(problem: str, hint: str = "") -> NoReturn:
     """Complain and leave with the code for a request that cannot be carried out."""
     complain(problem, hint)
     raise SystemExit(Exit.REFUSED)
+
+
+def need_folder(flag: str, file: Path | None) -> None:
+    """Refuse a file that could not be written, before the work whose result goes there."""
+    if file and not file.absolute().parent.is_dir():
+        refuse(f"{flag} {file}: there is no folder {file.absolute().parent}", "make it first, or choose another")
 
 
 def coloured(stream: TextIO) -> bool:

@@ -178,5 +178,6 @@ def keras_lstm(folder: Path) -> None:
     """A recurrent network with an untrained head, exported by Keras."""
     layers = tf.keras.layers
     tf.keras.utils.set_random_seed(1)
-    model = tf.keras.Sequential([layers.Input((5, 3)), layers.LSTM(4), layers.Dense(2)])
+    # Without a name of ours, Keras numbers the input by what this process has made before.
+    model = tf.keras.Sequential([layers.Input((5, 3), name="series"), layers.LSTM(4), layers.Dense(2)])
     model.export(str(folder), verbose=False)

@@ -158,7 +158,7 @@ def test_a_model_of_tensorflow_1_takes_shapes_its_signature_does_not_name(server
 
 def test_a_recurrent_network_answers_what_it_does_when_loaded_here(server: ModelServer, made: Path) -> None:
     series = np.random.default_rng(1).normal(size=(7, 5, 3)).astype(np.float32)
-    (output,) = server.predict("keras", keras_tensor=series).outputs.values()
+    (output,) = server.predict("keras", series=series).outputs.values()
     loaded = tf.saved_model.load(str(made / "keras" / "1"))
     np.testing.assert_allclose(tf.make_ndarray(output), loaded.serve(series), rtol=1e-5)
 

@@ -168,3 +168,22 @@ def write_cifar(folder: Path) -> None:
 def seen(data: Any) -> set[bytes]:
     """The images of some batches."""
     return {image.tobytes() for batch, _ in data.take(4) for image in batch.numpy()}
+
+
+def test_a_benchmark_model_is_exported_for_a_model_server(tmp_path: Path) -> None:
+    from shoal.serving.model import Model as Served
+
+    base = tmp_path / "served" / "trivial"
+    assert bench(tmp_path, "export", str(base), "--model", "trivial").stdout == f"{base / '1'}\n"
+    again = bench(tmp_path, "export", str(base), "--model", "trivial", "--version", "1", code=2)
+    assert f"{base / '1'}: that version is there already" in again.stderr
+    assert [entry.name for entry in base.iterdir()] == ["1"]
+    model = Served(base / "1")
+    signature = model.signatures["serving_default"]
+    images = np.random.default_rng(1).random((2, 227, 227, 3), np.float32)
+    names = ["logits", "classes"]
+    logits, classes = model.run(
+        {signature.inputs["images"].name: images}, [signature.outputs[name].name for name in names]
+    )
+    assert (logits.shape, logits.dtype) == ((2, 1000), np.float32)
+    assert list(classes) == list(logits.argmax(axis=1))

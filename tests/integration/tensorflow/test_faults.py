@@ -116,15 +116,15 @@ def test_fit_resumes_at_the_saved_epoch(shoal, tmp_path):
 @pytest.mark.parametrize("victim", ["worker-0", "ps-0", "chief-0"])
 def test_between_graph_recovers(shoal, tmp_path, victim):
     job = Example("between-graph-async", ("--steps", "4000")).start(shoal, tmp_path)
-    begun(job, 300)
+    saved(job, 300)
     job.kill(victim)
     succeeded(job, retries=1)
     assert job.first_failure["replica"] == victim
 
 
 def test_between_graph_sync_waits_for_its_worker(shoal, tmp_path):
-    job = Example("between-graph-sync", ("--sync", "--steps", "400")).start(shoal, tmp_path)
-    begun(job, 100)
+    job = Example("between-graph-sync", ("--sync", "--steps", "1500")).start(shoal, tmp_path)
+    saved(job, 100)
     job.kill("worker-1")
     succeeded(job, retries=1)
 
@@ -232,6 +232,13 @@ def test_a_script_without_shoals_library(shoal, tmp_path):
     assert job.step == 49
     assert job.status["progress"]["loss"] < 2
     job.assert_nothing_left()
+
+
+def saved(job: Job, step: int) -> None:
+    """Wait until a session of TensorFlow 1 has saved so far. Its event files, and with them the step in the status, may
+    be many seconds behind: a fast machine would end before they tell that it has begun."""
+    files = "volumes/**/model.ckpt-*.index"
+    job.until(lambda: any(int(file.stem.rpartition("-")[2]) >= step for file in job.folder.glob(files)), TIME)
 
 
 def checkpoints(job: Job) -> list[int]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from shoal.bench.load.engine import Engine, Plan
 from shoal.bench.load.histogram import Histogram, merged
+from shoal.bench.load.plot import curve
 from shoal.bench.load.result import Asked, LoadRecord, differences
 from shoal.bench.load.schedule import Arrivals, Open
 from shoal.bench.load.tally import Counts, Tally, together
@@ -24,6 +26,7 @@ from shoal.bench.load.target import Target
 from shoal.bench.load.wire import Broken
 from shoal.bench.options import OptionError
 
+SVG = "{http://www.w3.org/2000/svg}"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -201,6 +204,7 @@ def record(rate: int, shake: float = 0.01) -> LoadRecord:
     counts.answered = [int(rate * (1 + shake * (i % 3 - 1))) for i in range(10)]
     for block in counts.blocks:
         block.add(np.random.default_rng(rate).exponential(1 / rate, 1000))
+    counts.blocks[0].add([0.1])
     asked = Asked("127.0.0.1:8500", "gRPC", "m", 1, "serving_default", 1, 16, 8, 1, None, "constant", 10, 2)
     return LoadRecord(asked, counts)
 
@@ -216,3 +220,20 @@ def test_a_saved_load_is_read_again_and_compared_with_its_noise(tmp_path) -> Non
     file.write_text("{}")
     with pytest.raises(OptionError, match=r"a\.json"):
         LoadRecord.load(file)
+
+
+def test_the_curve_ends_at_the_slowest_request_by_the_axes_that_are_drawn() -> None:
+    drawn = record(1000)
+    svg = ElementTree.fromstring(curve(drawn))
+    texts = [(each.text or "", float(each.get("x", 0)), float(each.get("y", 0))) for each in svg.iter(f"{SVG}text")]
+    heights = {float(text.removesuffix(" ms")): y - 4 for text, _, y in texts if text.endswith(" ms")}
+    across = {text: x for text, x, _ in texts if text.endswith(" %")}
+    assert list(across) == ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"]
+    assert {text for text, _, _ in texts} >= {"latency", "corrected"}
+    plain, _ = (each.get("d", "") for each in svg.iter(f"{SVG}path") if each.get("fill") == "none")
+    points = [tuple(map(float, point.split())) for point in plain[1:].split("L")]
+    assert all(x <= after_x and y >= after_y for (x, y), (after_x, after_y) in pairwise(points))
+    scale = (heights[0] - heights[max(heights)]) / max(heights)
+    assert (heights[0] - points[-1][1]) / scale == pytest.approx(1000 * drawn.counts.latency.max, rel=0.01)
+    nearest = min(points, key=lambda point: abs(point[0] - across["90 %"]))
+    assert (heights[0] - nearest[1]) / scale == pytest.approx(1000 * drawn.counts.latency.percentile(90), rel=0.05)
