@@ -1,4 +1,4 @@
-"""Write `values.schema.json` and the roles of `charts/shoal` from `shoal.kubernetes.install`.
+"""Write `values.schema.json`, the roles, rules and dashboard of `charts/shoal` from `shoal.kubernetes`.
 
 A test holds the files equal to what this writes: python -m tools.generate_chart
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from shoal.kubernetes.install.monitoring import dashboard_text
 from shoal.kubernetes.install.rights import (
     IN_CLUSTER,
     IN_NAMESPACES,
@@ -18,10 +19,12 @@ from shoal.kubernetes.install.rights import (
     of_configurations,
 )
 from shoal.kubernetes.install.values import Values
+from shoal.kubernetes.monitoring import rules
 from shoal.resources.yaml_text import write_yaml
 
 CHART = Path(__file__).parents[1] / "charts/shoal"
 HEAD = "{{- /* Written by tools/generate_chart.py from src/shoal/kubernetes/install/rights.py; change it there. */}}\n"
+RULES_HEAD = "# Written by tools/generate_chart.py from src/shoal/kubernetes/monitoring/rules.py; change it there.\n"
 FULLNAME = '{{ include "shoal.fullname" . }}'
 OWN_NAMESPACE = "  namespace: {{ .Release.Namespace }}\n"
 CERTIFICATES = "{{- if and .Values.webhook.enabled (not .Values.webhook.certificate.existingSecret) }}\n---\n"
@@ -31,7 +34,12 @@ LEASE_NAMESPACE = '  namespace: {{ include "shoal.leaseNamespace" . }}\n'
 
 def generate() -> dict[str, str]:
     """The text of each file, by its path in the chart."""
-    return {"values.schema.json": _schema(), "templates/operator-role.yaml": _roles()}
+    return {
+        "values.schema.json": _schema(),
+        "templates/operator-role.yaml": _roles(),
+        "monitoring/rules.yaml": RULES_HEAD + write_yaml(rules()),
+        "monitoring/dashboard.json": dashboard_text(),
+    }
 
 
 def _schema() -> str:
@@ -75,4 +83,5 @@ def _list(words: list[str]) -> str:
 
 if __name__ == "__main__":
     for path, text in generate().items():
+        (CHART / path).parent.mkdir(exist_ok=True)
         (CHART / path).write_text(text, encoding="utf-8")

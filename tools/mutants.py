@@ -135,6 +135,7 @@ TRAINING: list[tuple[str, str, str]] = [
 
 CERTIFICATES = "test_certificates.py"
 SERVERS = "kubernetes/operator/test_servers.py"
+MONITORING = "kubernetes/monitoring/test_monitoring.py"
 
 # (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
 ELSEWHERE: list[tuple[str, str, str, str]] = [
@@ -388,6 +389,14 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
         "pool/test_queue.py",
     ),
     ("gpu/trace.py", "if leaves < arrives:", "if False:", "gpu/test_trace.py"),
+    ("gpu/broker.py", "self.now() - min(first)", "self.now() - max(first)", "gpu/test_broker_metrics.py"),
+    ("gpu/broker.py", "sum(not gpu.healthy for", "sum(gpu.healthy for", "gpu/test_broker_metrics.py"),
+    ("gpu/broker.py", "self._ended.labels(state.value)\n", "pass\n", "gpu/test_broker_metrics.py"),
+    ("kubernetes/operator/job_metrics.py", "if phase not in FINAL:", "if True:", MONITORING),
+    ("kubernetes/operator/job_metrics.py", "filter(is_ours, self._jobs())", "self._jobs()", MONITORING),
+    ("kubernetes/operator/job_metrics.py", "known.version != job.metadata.resource_version", "False", MONITORING),
+    ("kubernetes/monitoring/rules.py", 'absent(shoal_operator_leader)"', 'absent(shoal_operator_leads)"', MONITORING),
+    ("kubernetes/monitoring/dashboard.py", "y += tallest", "y += 1", MONITORING),
     ("gpu/trace.py", "if None in cells:", "if False:", "gpu/test_trace.py"),
     (
         "kubernetes/operator/serving/served.py",

@@ -20,9 +20,9 @@ from shoal.gpu.tenants import Grant, Role, Tenants, TenantsError, granted_path, 
 from shoal.pool.brokerage import decide
 from shoal.pool.lease import Ask, Lease, LeaseState
 from shoal.pool.ledger import Ledger, Refused, Terms
-from shoal.pool.quota import UNLIMITED
+from shoal.pool.quota import UNLIMITED, Amount
 from shoal.pool.report import Answer, Report
-from shoal.pool.request import Request
+from shoal.pool.request import WHOLE, Request
 
 LOOK_SECONDS = 1.0
 """How often the tenants' file is looked at, and what is due by time alone."""
@@ -50,6 +50,8 @@ class Broker:
         self._path, self._read_at = tenants, _changed_at(tenants)
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._ended = Counter("shoal_gpu_lease_changes", "Leases that came into a state.", ["state"], registry=None)
+        for state in LeaseState:  # from the start: of a counter that appears with 1, no increase is seen
+            self._ended.labels(state.value)
         for metric in (self.refusals, self._ended, self):
             self.registry.register(metric)
 
@@ -172,7 +174,28 @@ class Broker:
         hosts = GaugeMetricFamily("shoal_gpu_hosts", "Hosts, by whether they take leases.", labels=["taking"])
         for taking in (True, False):
             hosts.add_metric([str(taking).lower()], sum(h.taking is taking for h in self.ledger.hosts.values()))
-        return [leases, there, held, hosts]
+        return [leases, there, held, hosts, self._longest_wait(), *self._of_hosts(), *self._of_tenants()]
+
+    def _longest_wait(self) -> GaugeMetricFamily:
+        first = [next(iter(alike.values())).asked_at for alike in self.ledger.queue.values()]
+        age = self.now() - min(first) if first else 0.0
+        return GaugeMetricFamily("shoal_gpu_longest_wait_seconds", "Age of the oldest queued lease.", value=age)
+
+    def _of_hosts(self) -> tuple[GaugeMetricFamily, ...]:
+        sick = GaugeMetricFamily("shoal_gpu_unhealthy", "GPUs of a host that are not healthy.", labels=["host"])
+        silent = GaugeMetricFamily("shoal_gpu_host_silent", "1 while a host's agent is not heard.", labels=["host"])
+        for name, host in self.ledger.hosts.items():
+            sick.add_metric([name], sum(not gpu.healthy for gpu in host.gpus))
+            silent.add_metric([name], host.silent)
+        return sick, silent
+
+    def _of_tenants(self) -> tuple[GaugeMetricFamily, ...]:
+        held = GaugeMetricFamily("shoal_gpu_tenant_held", "GPUs that a tenant holds.", labels=["tenant"])
+        waiting = GaugeMetricFamily("shoal_gpu_tenant_queued", "Leases of a tenant in the queue.", labels=["tenant"])
+        for tenant in sorted(self.tenants.quotas.keys() | self.ledger.used.keys() | self.ledger.waiting.keys()):
+            held.add_metric([tenant], self.ledger.used.get(tenant, Amount()).milli / WHOLE)
+            waiting.add_metric([tenant], self.ledger.waiting.get(tenant, 0))
+        return held, waiting
 
     def _wake(self, key: str) -> None:
         for event in self._waiting.get(key, ()):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.cuda.environment import CLIENT, NUMBERS, SERVERS, TOKEN
+from shoal.cuda.server.offer import SOFTWARE
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -44,11 +45,13 @@ def serving(
     given: list[dict[str, Any]] | None = None,
     library: str = "",
 ) -> Iterator[Server]:
-    """A server of so many GPUs of `host_driver`, or of those given; with a driver's library, it is the agent's own."""
+    """A server of so many GPUs of `host_driver`, or of those given; with software GPUs or a driver's library, it is the
+    agent's own."""
     offered = [{"id": f"host-{i}", "model": "Test GPU", "memory_mib": MEMORY_MIB} for i in range(gpus)]
     told = {"host": "127.0.0.1", "token_hash": hashlib.sha256(SECRET.encode()).hexdigest(), "gpus": given or offered}
     told |= {"library": library} if library else {}
-    module = "shoal.cuda.server" if library else "tests.integration.cuda.host_server"
+    own = library or all(each["id"].startswith(SOFTWARE) for each in told["gpus"])
+    module = "shoal.cuda.server" if own else "tests.integration.cuda.host_server"
     command = [sys.executable, "-m", module]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT

@@ -6,13 +6,11 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from shoal.cuda.driver import Driver, DriverError, Status
 
 SOFTWARE = "software-"
-SOFTWARE_GPU, NVIDIA = "shoal.cuda.soft", "shoal.cuda.nvidia"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +43,29 @@ class Offer:
 
     def prepare(self) -> None:
         """Import what `driver` needs, so that it is there in every process forked later. No GPU is touched."""
+        if not self.software:
+            import shoal.cuda.nvidia  # noqa: F401
+
+            return
         with suppress(ModuleNotFoundError):  # the driver says so then
-            import_module(SOFTWARE_GPU if self.software else NVIDIA)
+            from shoal.cuda.soft.driver import prepare
+
+            prepare()
 
     def driver(self) -> Driver:
         """The driver of a process that serves a client; its devices are in the order of `gpus`. Raises DriverError."""
         if self.software:
-            return _software_gpu([(each.model, each.memory) for each in self.gpus])
+            return _software_gpus([(each.model, each.memory) for each in self.gpus])
         from shoal.cuda import nvidia
 
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(each.id for each in self.gpus)
         return nvidia.driver(self.library)
 
 
-def _software_gpu(devices: list[tuple[str, int]]) -> Driver:
+def _software_gpus(devices: list[tuple[str, int]]) -> Driver:
     try:
-        made: Driver = import_module(SOFTWARE_GPU).driver(devices)
-    except (ModuleNotFoundError, AttributeError) as missing:
-        raise DriverError(Status.NO_DEVICE, "this version of Shoal has no software GPU that computes") from missing
-    return made
+        from shoal.cuda.soft.driver import driver
+    except ModuleNotFoundError as missing:
+        told = f"{missing.name} is not installed on the GPU's host; software GPUs need shoal[gpu] there"
+        raise DriverError(Status.NO_DEVICE, told) from missing
+    return driver(devices)

@@ -9,6 +9,7 @@ from typing import Any
 from shoal import __version__
 from shoal.kubernetes.install.deployment import deployment
 from shoal.kubernetes.install.device_plugin import daemon_set, device_plugin_metadata, own_node_policy
+from shoal.kubernetes.install.monitoring import monitoring_objects
 from shoal.kubernetes.install.naming import Release
 from shoal.kubernetes.install.rights import (
     IN_CLUSTER,
@@ -74,8 +75,7 @@ class _Installation:
             yield self._disruption_budget()
         if values.network_policy.enabled:
             yield self._network_policy()
-        if values.metrics.service_monitor.enabled:
-            yield self._service_monitor()
+        yield from monitoring_objects(values, self.release)
 
     def _service_account(self) -> Object:
         about = self.release.metadata(self.release.service_account)
@@ -184,20 +184,6 @@ class _Installation:
                     {"ports": [{"port": port, "protocol": "TCP"} for port in policy.api_server_ports]},
                     to_servers,
                 ],
-            },
-        }
-
-    def _service_monitor(self) -> Object:
-        monitor = self.values.metrics.service_monitor
-        about = self.release.metadata(self.release.fullname)
-        about["labels"] = {**about["labels"], **monitor.labels}
-        return {
-            "apiVersion": "monitoring.coreos.com/v1",
-            "kind": "ServiceMonitor",
-            "metadata": about,
-            "spec": {
-                "selector": {"matchLabels": self.release.selector},
-                "endpoints": [{"port": "metrics", "interval": monitor.interval}],
             },
         }
 

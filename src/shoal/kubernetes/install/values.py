@@ -17,6 +17,7 @@ NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 Port = Annotated[int, Field(ge=1, le=65535)]
 Name = Annotated[str, Field(pattern=rf"^({NAME})?$", max_length=63)]
 Labels = dict[str, str]
+Interval = Annotated[str, Field(pattern=r"^([0-9]+(ms|s|m|h))+$")]
 Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi)?$")] | int | float
 
 _IMAGE = re.compile(r"(?P<repository>\w[^@\s]*?)(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>\w+:[0-9a-fA-F]{32,}))?")
@@ -114,7 +115,7 @@ class ServiceMonitor(_Part):
 
     enabled: bool = False
     """Whether to make one."""
-    interval: Annotated[str, Field(pattern=r"^([0-9]+(ms|s|m|h))+$")] = "30s"
+    interval: Interval = "30s"
     """How often to scrape."""
     labels: Labels = {}
     """Those by which your Prometheus selects its monitors."""
@@ -127,6 +128,46 @@ class Metrics(_Part):
     """Of the container and of the Service."""
     service_monitor: ServiceMonitor = ServiceMonitor()
     """For the Prometheus operator."""
+
+
+class Rules(_Part):
+    """Alerts and recording rules, for the Prometheus operator, whose CRDs must be there."""
+
+    enabled: bool = False
+    """Whether to make a PrometheusRule. The operator must be scraped, or one of its alerts says that it is not."""
+    labels: Labels = {}
+    """Those by which your Prometheus selects its rules."""
+
+
+class ModelServers(_Part):
+    """Scraping of model servers, for the Prometheus operator."""
+
+    enabled: bool = False
+    """Whether to make a PodMonitor for the pods of all model servers that the operator looks after."""
+    interval: Interval = "30s"
+    """How often to scrape."""
+    labels: Labels = {}
+    """Those by which your Prometheus selects its monitors."""
+
+
+class Dashboard(_Part):
+    """A dashboard for Grafana."""
+
+    enabled: bool = False
+    """Whether to make a ConfigMap with it."""
+    labels: Labels = {"grafana_dashboard": "1"}
+    """Those by which Grafana's sidecar selects dashboards."""
+
+
+class Monitoring(_Part):
+    """What watches Shoal."""
+
+    rules: Rules = Rules()
+    """Alerts and recording rules."""
+    model_servers: ModelServers = ModelServers()
+    """Scraping of model servers."""
+    dashboard: Dashboard = Dashboard()
+    """For Grafana."""
 
 
 class FailurePolicy(StrEnum):
@@ -255,6 +296,8 @@ class Values(_Part):
     """Affinity of the operator's pods. Apart from it, replicas are spread over nodes where that can be."""
     metrics: Metrics = Metrics()
     """/metrics, /healthz and /readyz."""
+    monitoring: Monitoring = Monitoring()
+    """What watches Shoal."""
     webhook: Webhook = Webhook()
     """Checks TFJobs before they are stored."""
     network_policy: NetworkPolicy = NetworkPolicy()

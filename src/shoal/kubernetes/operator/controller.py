@@ -21,6 +21,7 @@ from shoal.kubernetes.operator.api import API, APIError, ConflictError, NotLeade
 from shoal.kubernetes.operator.caches import Caches, DeployedKey, Key, key_of, owner_key
 from shoal.kubernetes.operator.deployed.reconcile import DeployedReconciler
 from shoal.kubernetes.operator.events import Recorder
+from shoal.kubernetes.operator.job_metrics import JobMetrics
 from shoal.kubernetes.operator.kinds import CONFIG_MAPS, DEPLOYED, DEPLOYMENTS, JOBS, PODS, SERVICES
 from shoal.kubernetes.operator.metrics import Metrics
 from shoal.kubernetes.operator.reconcile import Reconciler
@@ -98,6 +99,7 @@ class Controller:
         self._stopping = asyncio.Event()
         self._volumes_left = asyncio.Event()
         metrics.queue_depth.set_function(lambda: self.queue.depth)
+        metrics.registry.register(JobMetrics(self.caches.all_jobs))
 
     async def run(self) -> None:
         """Work until `stop` is called, and leave no pass half done then."""

@@ -8,6 +8,9 @@ from prometheus_client.process_collector import ProcessCollector
 
 FRAMEWORK = "tensorflow"
 
+RESULTS = ("done", "conflict", "error", "fault")
+"""How a pass ends. Each is told of from the start: of a counter that appears with 1, no increase is seen."""
+
 SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 LAUNCH_SECONDS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
 WRITES = (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
@@ -43,6 +46,8 @@ class Metrics:
             buckets=SECONDS,
             registry=registry,
         )
+        for result in RESULTS:
+            self.passes.labels(result=result)
         self.launch_delay = Histogram(
             "shoal_operator_launch_delay_seconds",
             "From the start of a job to its training running.",
@@ -60,6 +65,17 @@ class Metrics:
         )
         self.lists = Gauge("shoal_operator_lists", "Full lists read, by kind.", ["resource"], registry=registry)
         self.objects = Gauge("shoal_operator_cached_objects", "Objects cached.", ["resource"], registry=registry)
+        # With a label, so that there is nothing where no certificate is served.
+        self.certificate_end = Gauge(
+            "shoal_operator_certificate_end_timestamp_seconds",
+            "When the certificate expires that is served, by what serves it: the webhook.",
+            ["server"],
+            registry=registry,
+        )
+
+    def webhook_certified(self, end: float) -> None:
+        """The webhook serves a certificate that expires then, in seconds since the epoch."""
+        self.certificate_end.labels(server="webhook").set(end)
 
     def count(self, counter: Counter, namespace: str, times: int = 1) -> None:
         """Count for a job in `namespace`."""

@@ -29,9 +29,8 @@ from shoal.kubernetes.operator.serving.of_job import serve_model
 from shoal.kubernetes.operator.supply import Supply
 from shoal.kubernetes.operator.transitions import tell
 from shoal.kubernetes.operator.views import Job, Pod
-from shoal.kubernetes.operator.wanted import Wanted, WantedJobs, read_status
+from shoal.kubernetes.operator.wanted import Wanted, WantedJobs, is_ours, read_status
 from shoal.resources import CleanPodPolicy, JobStatus, ManifestError, Phase, TFJob
-from shoal.resources.tfjob import SHOAL_OPERATOR
 from shoal.training import Create, Decision, Delete, DeleteJob, Observed, Replica, ReplicaState, Serve, decide
 
 
@@ -65,7 +64,7 @@ class Reconciler:
         Raises APIError, UnreachableError or NotLeaderError where it could not do all: then it wants to be repeated.
         """
         stored = self._caches.job(key)
-        if stored is None or stored.metadata.deletion_timestamp is not None or not _ours(stored):
+        if stored is None or stored.metadata.deletion_timestamp is not None or not is_ours(stored):
             return None
         before = read_status(stored)
         try:
@@ -190,11 +189,6 @@ class Reconciler:
             await self._api.delete(JOBS[stored.api_version], about.namespace, about.name, uid=about.uid)
         except NotFoundError:
             return
-
-
-def _ours(job: Job) -> bool:
-    """Whether no other controller was named to run the job."""
-    return (job.spec.get("runPolicy") or {}).get("managedBy") in (None, SHOAL_OPERATOR)
 
 
 def _doomed(deletes: list[Delete], pods: list[Pod]) -> Iterator[Pod]:

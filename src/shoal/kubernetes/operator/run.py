@@ -76,7 +76,7 @@ class Operator:
         )
         self._webhook: Webhook | None = None
         if settings.webhook:
-            self._webhook = Webhook(settings.webhook, self._lease_client, self._client, home)
+            self._webhook = Webhook(settings.webhook, self._lease_client, self._client, home, metrics.webhook_certified)
         self._leading = False
 
     async def run(self, told_to_end: asyncio.Event) -> bool:

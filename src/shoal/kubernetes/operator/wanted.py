@@ -21,6 +21,7 @@ from shoal.kubernetes.operator.owned_objects import DIGEST, adopt, before_pods, 
 from shoal.kubernetes.operator.store import ObjectKey
 from shoal.kubernetes.operator.views import Deployed, Job
 from shoal.resources import JobStatus, TFJob, parse
+from shoal.resources.tfjob import SHOAL_OPERATOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,11 @@ class WantedJobs:
 
     def forget(self, uid: str) -> Wanted | None:
         return self._known.pop(uid, None)
+
+
+def is_ours(job: Job) -> bool:
+    """Whether no other controller was named to run the job."""
+    return (job.spec.get("runPolicy") or {}).get("managedBy") in (None, SHOAL_OPERATOR)
 
 
 def read_status(job: Job) -> JobStatus:

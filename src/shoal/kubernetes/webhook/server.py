@@ -11,11 +11,12 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import structlog
+from cryptography import x509
 
 from shoal.kubernetes.webhook.review import PATHS, ReviewError, answer
 
@@ -35,9 +36,11 @@ log = structlog.get_logger(__name__)
 
 
 class WebhookServer:
-    """Listens on `port` (0: any free one) from `start` to `stop`; answers once it was given a certificate."""
+    """Listens on `port` (0: any free one) from `start` to `stop`; answers once it was given a certificate.
+    `certified` is told when that expires, in seconds since the epoch."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, certified: Callable[[float], None]) -> None:
+        self._certified = certified
         self._server = _Server(("::" if _Server.dual else "", port))
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True, name="webhook")
@@ -64,6 +67,7 @@ class WebhookServer:
         with _in_memory(certificate) as certificate_file, _in_memory(key) as key_file:
             context.load_cert_chain(certificate_file, key_file)
         self._server.context = context
+        self._certified(x509.load_pem_x509_certificate(certificate).not_valid_after_utc.timestamp())
 
 
 @contextmanager

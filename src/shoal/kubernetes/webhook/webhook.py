@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,10 +36,13 @@ class WebhookSettings:
 
 
 class Webhook:
-    """`api` may always write, `leading` while the operator leads; the certificates' Secret lies in `namespace`."""
+    """`api` may always write, `leading` while the operator leads; the certificates' Secret lies in `namespace`.
+    `certified` is told when the certificate expires that is served from now on, in seconds since the epoch."""
 
-    def __init__(self, settings: WebhookSettings, api: API, leading: API, namespace: str) -> None:
-        self._server = WebhookServer(settings.port)
+    def __init__(
+        self, settings: WebhookSettings, api: API, leading: API, namespace: str, certified: Callable[[float], None]
+    ) -> None:
+        self._server = WebhookServer(settings.port, certified)
         self.port = self._server.port
         self._certificate: OwnCertificate | GivenCertificate = (
             GivenCertificate(self._server, Path(settings.folder))
