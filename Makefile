@@ -40,8 +40,9 @@ demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a paramete
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
-test-integration: $(SETUP) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire
-	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu tests/integration/cuda
+test-integration: $(SETUP) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire, the dashboard
+	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu tests/integration/cuda \
+	  tests/integration/web
 
 test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
 	$(PYTEST) tests/cluster/api
