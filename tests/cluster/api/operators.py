@@ -20,7 +20,13 @@ from tests.cluster.waiting import wait_until
 
 CHART = Path(__file__).parents[3] / "charts" / "shoal"
 CRDS = CHART / "crds"
-CRD_NAMES = ("tfjobs.shoal.dev", "tfjobs.kubeflow.org", "modelservers.shoal.dev", "tensorboards.shoal.dev")
+CRD_NAMES = (
+    "tfjobs.shoal.dev",
+    "tfjobs.kubeflow.org",
+    "modelservers.shoal.dev",
+    "tensorboards.shoal.dev",
+    "workbenches.shoal.dev",
+)
 RBAC = "rbac.authorization.k8s.io/v1"
 COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "operator"]
 

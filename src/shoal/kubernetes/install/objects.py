@@ -28,6 +28,7 @@ from shoal.kubernetes.serving.pods import REST
 from shoal.resources.crd import kubeflow_crd, shoal_crd
 from shoal.resources.model_server_crd import model_server_crd
 from shoal.resources.tensorboard_crd import tensorboard_crd
+from shoal.resources.workbench_crd import workbench_crd
 
 Object = dict[str, Any]
 RBAC_API = "rbac.authorization.k8s.io"
@@ -35,7 +36,7 @@ RBAC_API = "rbac.authorization.k8s.io"
 
 def definitions() -> list[Object]:
     """The CRDs."""
-    return [shoal_crd(), kubeflow_crd(), model_server_crd(), tensorboard_crd()]
+    return [shoal_crd(), kubeflow_crd(), model_server_crd(), tensorboard_crd(), workbench_crd()]
 
 
 def namespace_object(name: str, values: Values) -> Object:

@@ -71,7 +71,7 @@ def _configuration(kind: str, verb: str, values: Values, release: Release) -> Ob
     jobs = [_rule(api, "tfjobs") for api in (SHOAL_API, KUBEFLOW_API)]
     webhooks = [{"name": f"{verb}.tfjobs.shoal.dev", "rules": jobs, **common}]
     if kind == "Validating":  # nothing of the others is written for their users
-        for plural in ("modelservers", "tensorboards"):
+        for plural in ("modelservers", "tensorboards", "workbenches"):
             webhooks.append({"name": f"{verb}.{plural}.shoal.dev", "rules": [_rule(SHOAL_API, plural)], **common})
     elif values.gpu.pool.broker:
         webhooks.append(_gate(values, {**common, "clientConfig": {**client, "service": {**service, "path": "/gpu"}}}))

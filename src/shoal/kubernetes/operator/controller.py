@@ -33,6 +33,7 @@ from shoal.kubernetes.operator.views import Deployed, Job, Named, Pod
 from shoal.kubernetes.operator.volumes import delete_left_volumes
 from shoal.kubernetes.operator.wanted import read_status
 from shoal.kubernetes.operator.work_queue import WorkQueue
+from shoal.kubernetes.operator.workbenches import WorkbenchReconciler
 from shoal.kubernetes.pooled.broker import PoolSettings
 from shoal.kubernetes.pooled.controller import PooledPods
 from shoal.resources import ConditionType
@@ -80,6 +81,7 @@ class Controller:
         reconcilers: list[DeployedReconciler[Any, Any]] = [
             ServerReconciler(api, self.caches, self._recorder, self._served, gpus=gpus),
             TensorBoardReconciler(api, self.caches, self._recorder),
+            WorkbenchReconciler(api, self.caches, self._recorder),
         ]
         self._deployed = {each.kind.name: each for each in reconcilers}
         self._owners: list[Reflector[Any]] = [

@@ -89,6 +89,12 @@ class Board(Deployed):
     kind: str = "TensorBoard"
 
 
+class Bench(Deployed):
+    """A Workbench."""
+
+    kind: str = "Workbench"
+
+
 class DeploymentSpec(View):
     replicas: int = 1
 

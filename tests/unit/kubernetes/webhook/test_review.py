@@ -10,6 +10,7 @@ import pytest
 
 from shoal.kubernetes.webhook.review import PATHS, ReviewError, answer
 from tests.unit.resources.test_tensorboard import SMALL as BOARD
+from tests.unit.resources.test_workbench import SMALL as BENCH
 
 from ...resources.manifests import changed, manifest
 
@@ -151,6 +152,12 @@ def test_a_tensorboard_is_checked_by_its_own_rules():
     assert review("/validate", BOARD) == {"allowed": True}
     response = review("/validate", changed(BOARD, "spec.logDirs", {"a": "logs"}))
     assert response["status"]["message"].startswith('spec.logDirs.a: "logs" is not absolute')
+
+
+def test_a_workbench_is_checked_by_its_own_rules():
+    assert review("/validate", BENCH) == {"allowed": True}
+    response = review("/validate", changed(BENCH, "spec.folder", "/elsewhere"))
+    assert response["status"]["message"].startswith("spec.folder: nothing is mounted at /elsewhere")
 
 
 @pytest.mark.parametrize(
