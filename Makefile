@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
+NUMBA := $(VENV)/.numba
 
 .DEFAULT_GOAL := help
 .PHONY: help setup native ptx demo test test-integration test-cluster test-kueue cluster-up cluster-down lint docs format mutants bench bench-operator bench-serving clean
@@ -28,6 +29,10 @@ $(SETUP): pyproject.toml requirements/overrides.txt
 	  else echo "note: no gcc, so no libcuda.so.1; programs on GPUs of the pool need it (make native)"; fi
 	@touch $@
 
+$(NUMBA): $(SETUP)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group numba
+	@touch $@
+
 native: ## Build the CUDA client library, libcuda.so.1, which programs on GPUs of the pool load (gcc)
 	$(MAKE) -C native
 
@@ -40,7 +45,7 @@ demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a paramete
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
-test-integration: $(SETUP) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire, the dashboard
+test-integration: $(SETUP) $(NUMBA) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire, the dashboard
 	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu tests/integration/cuda \
 	  tests/integration/web
 
