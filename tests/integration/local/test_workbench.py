@@ -55,7 +55,7 @@ class Lab(NamedTuple):
                 printed += told["content"]["text"]
             elif told["msg_type"] == "error":
                 printed += "\n".join(told["content"]["traceback"])
-            elif told["msg_type"] == "execute_reply":
+            elif told["msg_type"] == "status" and told["content"]["execution_state"] == "idle":
                 channel.close()
                 return printed
 
