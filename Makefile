@@ -7,7 +7,7 @@ PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native demo test test-integration test-cluster test-kueue cluster-up cluster-down lint format mutants bench bench-operator bench-serving clean
+.PHONY: help setup native ptx demo test test-integration test-cluster test-kueue cluster-up cluster-down lint format mutants bench bench-operator bench-serving clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ $(SETUP): pyproject.toml requirements/overrides.txt
 
 native: ## Build the CUDA client library, libcuda.so.1, which programs on GPUs of the pool load (gcc)
 	$(MAKE) -C native
+
+ptx: ## Compile the CUDA kernels of tests to PTX again (downloads nvcc; needs gcc)
+	$(PYTHON) tools/compile_kernels.py
 
 demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a parameter server, here and now
 	$(BIN)/shoal run examples/mnist/parameter-server-small.yaml --replace

@@ -105,9 +105,9 @@ def install_crds(cluster: ApiCluster | NodeCluster) -> None:
         kubectl.wait_for(f"crd/{name}", established)
 
 
-def give_rights(cluster: ApiCluster) -> Path:
+def give_rights(cluster: ApiCluster, values: Values | None = None) -> Path:
     """The kubeconfig of the service account of an installation in `default`, which has the operator's rights alone."""
-    objects = operator_objects(Values(), "default")
+    objects = operator_objects(values or Values(), "default")
     cluster.kubectl.apply(*(each for each in objects if each["apiVersion"] == RBAC or each["kind"] == "ServiceAccount"))
     return service_account_kubeconfig(cluster, "default", "shoal-operator")
 

@@ -8,7 +8,7 @@ from shoal.cuda.driver import Device
 from shoal.cuda.soft.compile.compiled import run_address
 from shoal.cuda.soft.device import SoftDevice
 
-VERSION = 12080
+VERSION = 13000
 
 
 class SoftDriver:

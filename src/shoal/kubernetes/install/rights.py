@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.kubernetes.operator.lease_name import LEASE
+from shoal.kubernetes.tenants.names import POOL_SECRET
 from shoal.kubernetes.webhook.names import SECRET
 
 
@@ -97,6 +98,14 @@ OF_SECRET = (
     Right(("",), ("secrets",), ("get", "patch"), (SECRET,)),
 )
 """In the operator's namespace alone: the webhook's certificates."""
+
+OF_POOL = (
+    Right(("",), ("pods", "pods/status"), ("patch",), why="The gate is lifted, and why a pod waits is told."),
+    Right(("",), ("secrets",), ("create", "delete"), why="What was lent, for the pod."),
+    Right(("",), ("namespaces",), ("get",), why="Whether it is a tenant's, who asks by a token of its own."),
+    Right(("",), ("secrets",), ("get",), (POOL_SECRET,), "That token."),
+)
+"""In the namespaces whose pods ask for GPUs of a pool."""
 
 OF_NODES = (
     Right(

@@ -34,6 +34,8 @@ from shoal.kubernetes.operator.volumes import delete_left_volumes
 from shoal.kubernetes.operator.wanted import read_status
 from shoal.kubernetes.operator.work_queue import WorkQueue
 from shoal.kubernetes.operator.workbenches import WorkbenchReconciler
+from shoal.kubernetes.pooled.broker import PoolSettings
+from shoal.kubernetes.pooled.controller import PooledPods
 from shoal.resources import ConditionType
 
 RESYNC_SECONDS = 600.0
@@ -64,6 +66,7 @@ class Controller:
         namespace: str | None = None,
         workers: int = 4,
         gpus: GPUNames = GPU_NAMES,
+        pool: PoolSettings | None = None,
     ) -> None:
         self.caches = Caches()
         self.queue: WorkQueue[Key] = WorkQueue(metrics.queue_wait.observe)
@@ -85,6 +88,7 @@ class Controller:
             *(Reflector(api, kind, self.caches.jobs[name], namespace) for name, kind in JOBS.items()),
             *(Reflector(api, kind, self.caches.deployed[kind], namespace) for kind in DEPLOYED),
         ]
+        self._pooled = PooledPods(api, self.caches, self._recorder, pool, namespace, gpus) if pool else None
         selector = f"{OPERATOR_NAME}={OPERATOR}"
         self._owned: list[Reflector[Any]] = [
             Reflector(api, PODS, self.caches.pods, namespace, selector),
@@ -115,6 +119,8 @@ class Controller:
             counts = {kind.plural: len(store) for kind, store in self.caches.deployed.items()}
             log.info("ready", jobs=len(self.caches.all_jobs()), **counts, pods=len(self.caches.pods))
             running += map(tasks.create_task, (self._resync(), self._clean_volumes(), self._served.run()))
+            if self._pooled is not None:
+                running.append(tasks.create_task(self._pooled.run()))
             workers = [tasks.create_task(self._work()) for _ in range(self._workers)]
             await self._stopping.wait()
             self.queue.close()

@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from shoal.kubernetes.operator.views import Bench, Board, Deployed, Deployment, Job, Lease, Named, Owned, Pod, Server
+from shoal.kubernetes.operator.views import (
+    Bench,
+    Board,
+    Deployed,
+    Deployment,
+    Job,
+    Lease,
+    Named,
+    Owned,
+    Pod,
+    PooledPod,
+    Server,
+)
 from shoal.resources import KUBEFLOW_API, SHOAL_API
 
 V = TypeVar("V", bound=Named)
@@ -30,6 +42,7 @@ class Kind(Generic[V]):
 
 
 PODS = Kind("v1", "Pod", "pods", Pod)
+POOLED_PODS = Kind("v1", "Pod", "pods", PooledPod)
 SERVICES = Kind("v1", "Service", "services", Owned)
 CONFIG_MAPS = Kind("v1", "ConfigMap", "configmaps", Owned)
 CLAIMS = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", Owned)

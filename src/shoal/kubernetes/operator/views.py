@@ -179,6 +179,16 @@ class Pod(View):
     status: PodStatus = field(default_factory=PodStatus)
 
 
+class PooledPod(View):
+    """A pod that asks for GPUs of the pool, with its whole spec: what it asks for may stand anywhere there."""
+
+    metadata: Metadata
+    api_version: str = "v1"
+    kind: str = "Pod"
+    spec: dict[str, Any] = field(default_factory=dict)
+    status: PodStatus = field(default_factory=PodStatus)
+
+
 class LeaseSpec(View):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None

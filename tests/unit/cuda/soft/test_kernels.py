@@ -221,6 +221,14 @@ def test_a_variable_that_starts_with_the_address_of_another() -> None:
     assert g.variable("counter").view(np.int32)[0] == 41 + 96
 
 
+def test_variables_that_hold_addresses_within_others() -> None:
+    g = gpu("program")
+    out, name = g.give(np.zeros(2, np.int32)), g.give(np.zeros(8, np.uint8))
+    assert g.launch("pointers", 1, 2, out, name) is None
+    assert g.take(out, np.zeros(2, np.int32)).tolist() == [2 * 20, 3 * 4000]
+    assert g.take(name, np.zeros(8, np.uint8)).tobytes() == b"shoal\0\0\0"
+
+
 def test_functions_take_and_give_structures() -> None:
     g = gpu("program")
     out = np.zeros(8)

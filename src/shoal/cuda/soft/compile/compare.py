@@ -19,7 +19,7 @@ _TESTS = (*_ORDERED, *_UNORDERED, *_UNSIGNED, "num", "nan")
 def compare(e: Emitter, form: Form, test: str, type_: Type, flush: bool, left: Llvm, right: Llvm) -> Llvm:
     b = e.builder
     if not type_.floating:
-        if test in _UNSIGNED:
+        if test in _UNSIGNED and type_.kind == "u":
             return b.icmp_unsigned(_UNSIGNED[test], left, right)
         if test not in _ORDERED or (type_.kind == "b" and test not in ("eq", "ne")):
             raise form.error(f".{test} is not for .{type_.name}")

@@ -43,8 +43,6 @@ def bar(e: Emitter, op: Op) -> None:
     where, kind = e.place(e.block, Block, "arrived")
     cell = e.builder.gep(where, [e.builder.zext(number, I64)], source_etype=kind)
     e.builder.store(e.builder.add(e.builder.load(cell, typ=kind), I32(1)), cell)
-    wanted, _ = e.place(e.block, Block, "agreed")
-    e.builder.store(count, e.builder.gep(wanted, [e.builder.zext(number, I64)], source_etype=kind))
 
 
 def _number(e: Emitter, operand: Value) -> Llvm:
@@ -77,7 +75,7 @@ def _reduce(e: Emitter, form: Form, op: Op) -> None:
     e.write(op.operands[0], answer)
 
 
-@instruction("control", "exit", "")
+@instruction("control", "exit ret", "in kernels; ret in device functions too")
 def exit_(e: Emitter, op: Op) -> None:
     e.builder.ret(I32(int(Stop.EXIT)))
     e.builder.position_at_end(e.new_block())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -93,7 +92,10 @@ class Emitter(Structures):
         found = self.homes.get(register)
         if found is None:
             with self.builder.goto_block(self.entry):
-                found = self.homes[register] = self.builder.alloca(ir.IntType(register.type.bits))
+                kind = ir.IntType(register.type.bits)
+                found = self.homes[register] = self.builder.alloca(kind)
+                # To LLVM, a branch on what was never written would be anything at all, and the end of this process.
+                self.builder.store(kind(0), found)
         return found
 
     def load(self, register: Register) -> Llvm:
@@ -124,15 +126,10 @@ class Emitter(Structures):
         raise self.error("an operand of a form that it does not take")
 
     def real(self, value: Real, bits: int) -> int:
-        if value.bits == bits:
-            return value.pattern
-        if value.bits == 64 and bits == 32:
-            (number,) = struct.unpack("<d", value.pattern.to_bytes(8, "little"))
-            return int.from_bytes(struct.pack("<f", number), "little")
-        if value.bits == 32 and bits == 64:
-            (number,) = struct.unpack("<f", value.pattern.to_bytes(4, "little"))
-            return int.from_bytes(struct.pack("<d", number), "little")
-        raise self.error(f"a constant of {value.bits} bits, where {bits} are needed")
+        found = value.of(bits)
+        if found is None:
+            raise self.error(f"a constant of {value.bits} bits, where {bits} are needed")
+        return found
 
     def predicate(self, value: Value) -> Llvm:
         if isinstance(value, Number):

@@ -9,7 +9,7 @@ from shoal.cuda.soft.compile.table import Form, instruction
 from shoal.cuda.soft.ptx.flat import Op
 
 
-@instruction("functions", "rcp sqrt", ".rn .rz .rm .rp .approx .f32, .rn .f64, rcp.approx.ftz.f64, .ftz")
+@instruction("functions", "rcp sqrt", ".rn .rz .rm .rp .approx .f32, .rn .f64, .ftz; rcp.approx.ftz.f64")
 def roots(e: Emitter, op: Op) -> None:
     form = Form(op)
     form.operands(2)

@@ -18,7 +18,9 @@ def _is_float(op: Op) -> bool:
     return op.modifiers[-1:] != () and op.modifiers[-1] in floats.TYPES_NAMES
 
 
-@instruction("arithmetic", "add sub", ".u16 .u32 .u64 .s16 .s32 .s64 .u16x2 .s16x2, .sat.s32, .cc; f16 bf16 f32 f64")
+@instruction(
+    "arithmetic", "add sub", ".u16 .u32 .u64 .s16 .s32 .s64 .u16x2 .s16x2, .sat.s32, .cc; floats as fma without .relu"
+)
 def add(e: Emitter, op: Op) -> None:
     if _is_float(op):
         floats.binary(e, op)
@@ -81,7 +83,7 @@ def half(e: Emitter, type_: Type, wide: Llvm, part: str) -> Llvm:
     return e.builder.trunc(wide, ir.IntType(type_.bits))
 
 
-@instruction("arithmetic", "mul", ".lo .hi .wide of .u16 .u32 .u64 .s16 .s32 .s64; f16 bf16 f32 f64")
+@instruction("arithmetic", "mul", ".lo .hi .wide of .u16 .u32 .u64 .s16 .s32 .s64; floats as fma without .relu")
 def mul(e: Emitter, op: Op) -> None:
     if _is_float(op):
         floats.binary(e, op)
@@ -100,7 +102,9 @@ def _check_wide(form: Form, type_: Type, part: str) -> None:
         raise form.error(".wide is for 16 and 32 bits")
 
 
-@instruction("arithmetic", "mad", ".lo .hi .wide of .u16 .u32 .u64 .s16 .s32 .s64, .hi.sat.s32, .cc; f32 f64")
+@instruction(
+    "arithmetic", "mad", ".lo .hi .wide of .u16 .u32 .u64 .s16 .s32 .s64, .hi.sat.s32, .cc; floats as fma without .relu"
+)
 def mad(e: Emitter, op: Op) -> None:
     if _is_float(op):
         floats.fma(e, op)
@@ -157,7 +161,9 @@ def mul24(e: Emitter, op: Op) -> None:
     e.write(op.operands[0], value)
 
 
-@instruction("arithmetic", "div rem", ".u16 .u32 .u64 .s16 .s32 .s64; div: .rn .approx .full .f32, .rn .f64")
+@instruction(
+    "arithmetic", "div rem", ".u16 .u32 .u64 .s16 .s32 .s64; div: .rn .rz .rm .rp .approx .full .f32, .rn .f64, .ftz"
+)
 def div(e: Emitter, op: Op) -> None:
     if _is_float(op):
         floats.divide(e, op)
@@ -182,7 +188,7 @@ def div(e: Emitter, op: Op) -> None:
     e.write(op.operands[0], b.select(by_zero, kind(-1) if divide else left, value))
 
 
-@instruction("arithmetic", "abs neg", ".s16 .s32 .s64; f16 bf16 f16x2 bf16x2 f32 f64")
+@instruction("arithmetic", "abs neg", ".s16 .s32 .s64; .f16 .bf16 .f16x2 .bf16x2 .f32 .f64")
 def sign(e: Emitter, op: Op) -> None:
     if _is_float(op):
         floats.sign(e, op)
@@ -197,7 +203,11 @@ def sign(e: Emitter, op: Op) -> None:
     e.write(op.operands[0], negative)
 
 
-@instruction("arithmetic", "min max", ".u16 .u32 .u64 .s16 .s32 .s64 .u16x2 .s16x2; f16 bf16 f32 f64, .NaN")
+@instruction(
+    "arithmetic",
+    "min max",
+    ".u16 .u32 .u64 .s16 .s32 .s64 .u16x2 .s16x2; .f16 .bf16 .f16x2 .bf16x2 .f32 .f64, .NaN .ftz",
+)
 def extreme(e: Emitter, op: Op) -> None:
     if _is_float(op):
         floats.extreme(e, op)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from shoal.cuda.soft.compile.emitter import BUDGET, I32, Emitter, Llvm
+from shoal.cuda.soft.compile.floats import TYPES_NAMES
 from shoal.cuda.soft.compile.layout import Launch, Reason, Stop
 from shoal.cuda.soft.compile.table import TABLE, Entry, Form, instruction
 from shoal.cuda.soft.ptx.flat import Flat, Inverse, Op, Register, Target
 from shoal.cuda.soft.ptx.liveness import Block, before, blocks
+from shoal.cuda.soft.ptx.tree import Number
 
 for _family in (
     "integers",
@@ -105,6 +107,10 @@ class _Builder:
     def guarded(self, op: Op) -> None:
         e = self.e
         emit = entry_of(op).emit
+        if op.modifiers[-1:] and op.modifiers[-1] in TYPES_NAMES:
+            for operand in op.operands:
+                if isinstance(operand, Number) and operand.value:
+                    raise e.error(f"{operand.value} is no real number; write {operand.value}.0")
         if op.guard is None:
             emit(e, op)
             return

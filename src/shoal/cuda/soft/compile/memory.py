@@ -173,7 +173,7 @@ def store(e: Emitter, op: Op) -> None:
             e.builder.store(value, element, align=type_.bytes)
 
 
-@instruction("memory", "cvta", ".to, .global .const .shared .local .param, .u32 .u64")
+@instruction("memory", "cvta", ".to, .global .const .shared .local .param, .u64")
 def cvta(e: Emitter, op: Op) -> None:
     form = Form(op)
     form.operands(2)

@@ -67,7 +67,7 @@ def special(e: Emitter, register: Special) -> Llvm:
             if register.name.endswith("hi"):
                 return b.trunc(b.lshr(now, I64(32)), I32)
             return b.trunc(now, I32) if register.name in ("clock", "globaltimer_lo") else now
-    raise e.error(f"the special register %{register.name} is not supported")
+    raise e.error(f"%{register.name} is not declared, and no special register that is supported")
 
 
 def _clock(e: Emitter, cycles: bool) -> Llvm:

@@ -59,11 +59,14 @@ def _initial(variable: Variable, places: dict[str, tuple[int, int]], data: bytea
     for value in variable.initial:
         match value:
             case Number(number):
+                if number and variable.type.floating:
+                    raise PtxError(f"{variable.name}: {number} is no real number; write {number}.0", variable.line)
                 data[at : at + step] = (number & (1 << 8 * step) - 1).to_bytes(step, "little")
-            case Real(pattern, bits):
-                if bits != 8 * step:
-                    raise PtxError(f"{variable.name}: a constant of {bits} bits for {step} bytes", variable.line)
-                data[at : at + step] = pattern.to_bytes(step, "little")
+            case Real():
+                found = value.of(8 * step)
+                if found is None:
+                    raise PtxError(f"{variable.name}: a constant of {value.bits} bits for {step} bytes", variable.line)
+                data[at : at + step] = found.to_bytes(step, "little")
             case Name(text, _, offset):
                 if text not in places or step != 8:
                     raise PtxError(f"{variable.name}: the address of {text} cannot stand here", variable.line)

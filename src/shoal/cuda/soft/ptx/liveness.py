@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from shoal.cuda.soft.ptx.flat import CARRY, At, Flat, Group, Inverse, Op, Register, Target, Two, Value
+from shoal.cuda.soft.ptx.tree import PtxError
 
 _WITHOUT_RESULT = """
 st red bra brx exit membar fence trap brkpt nanosleep prefetch prefetchu discard applypriority pmevent cp
@@ -43,7 +44,9 @@ def blocks(flat: Flat) -> list[Block]:
     for index, block in enumerate(found):
         last = block.ops[-1] if block.ops else None
         if last is not None and last.opcode in ("bra", "brx"):
-            targets = next(operand for operand in reversed(last.operands) if isinstance(operand, Target))
+            targets = last.operands[-1] if last.operands else None
+            if not isinstance(targets, Target):
+                raise PtxError(f"{last.text}: it goes to a label", last.line)
             block.next += [by_label[name] for name in targets.names]
         if (last is None or last.guard is not None or last.opcode not in ("bra", "brx", "exit")) and index + 1 < len(
             found

@@ -211,16 +211,19 @@ class _Parser:
     def variable_list(self, one: bool = False, extern: bool = False) -> tuple[Variable, ...]:
         line = self.next.line
         space = self.take().text[1:]
-        align, vector, kind = 0, 1, None
+        align, vector, kind, pointer = 0, 1, None, False
         while self.next.kind == "dot":
             if self.accept(".align"):
-                align = self.integer()
+                stated = self.integer()
+                align = align if pointer else stated  # after .ptr, it is that of what the parameter points to
             elif self.next.text in _VECTORS:
                 vector = _VECTORS[self.take().text]
             elif self.next.text in _OPAQUE:
                 raise PtxError(f"{self.next.text}: textures and surfaces are not supported", line)
             elif self.next.text in (".ptr", ".global", ".const", ".shared", ".local", ".attribute"):
-                if self.take().text == ".attribute":
+                word = self.take().text
+                pointer = pointer or word == ".ptr"
+                if word == ".attribute":
                     self.expect("(")
                     while not self.accept(")"):
                         self.take()
@@ -261,8 +264,12 @@ class _Parser:
             self.expect("(")
             value = self.operand()
             self.expect(")")
+            if isinstance(value, Name):
+                value = Name(value.text, value.part, value.offset + self.offset())
         else:
             value = self.operand()
+            if self.next.text == "(":
+                raise PtxError("a byte of an address, as 0xFF(name), is not supported", line)
         if not isinstance(value, Number | Real | Name):
             raise PtxError("a variable starts with numbers or addresses", line)
         return (value,)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from dataclasses import dataclass, field
 
 from shoal.cuda.driver import DriverError, Status
@@ -35,6 +37,20 @@ class Real:
 
     pattern: int
     bits: int
+
+    def of(self, bits: int) -> int | None:
+        """Its bits as a number of 32 or 64, rounded to the nearest; None for other sizes."""
+        if bits == self.bits:
+            return self.pattern
+        if {bits, self.bits} != {32, 64}:
+            return None
+        own, other = ("<f", "<d") if self.bits == 32 else ("<d", "<f")
+        (number,) = struct.unpack(own, self.pattern.to_bytes(self.bits // 8, "little"))
+        try:
+            packed = struct.pack(other, number)
+        except OverflowError:
+            packed = struct.pack(other, math.copysign(math.inf, number))
+        return int.from_bytes(packed, "little")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,14 @@ __constant__ Shape shapes[2] = {{'c', 0, 2.0}, {'s', 4, 3.0}};
 __device__ int counter = 41;
 __device__ int* pointer_to_counter = &counter;
 __device__ char text[] = "of the device";
+__device__ int numbers[4] = {1, 20, 300, 4000};
+
+struct Entry {
+    int factor;
+    const int* number;
+};
+__device__ Entry entries[2] = {{2, &numbers[1]}, {3, &numbers[3]}};
+__device__ const char* names[2] = {"fish", "shoal"};
 
 extern "C" __global__ void weighted(const float* in, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -20,6 +28,12 @@ extern "C" __global__ void weighted(const float* in, float* out, int n) {
 }
 
 extern "C" __global__ void count_up() { atomicAdd(pointer_to_counter, 1); }
+
+extern "C" __global__ void pointers(int* out, char* name) {
+    out[threadIdx.x] = entries[threadIdx.x].factor * *entries[threadIdx.x].number;
+    const char* from = names[1];
+    if (threadIdx.x == 0) while ((*name++ = *from++)) {}
+}
 
 __noinline__ __device__ double area(Shape shape) {
     return shape.kind == 'c' ? 3.0 * shape.size * shape.size : shape.sides * shape.size;
