@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from shoal.resources import Document, TFJob, load, parse
+from shoal.resources import KUBEFLOW_API, Document, TFJob, load, parse
 from shoal.resources.status import JobStatus
 from shoal.runs import Lines, LogChoice, Run, RunError, Runs
 
@@ -116,6 +116,7 @@ def run(
         return _aside(_start, _runs(place, context, namespace), documents, str(code or source), replace)
     if code is None:
         return _aside(_start, _runs(place, context, namespace), documents, source, replace)
+    _refuse_other_code(documents)
     from shoal.code.pack import pack
     from shoal.kubernetes.client.delivery import Delivery
 
@@ -166,6 +167,14 @@ def _read(job: TFJob | Mapping[str, Any] | str | Path, name: str | None) -> tupl
         jobs[0].metadata.name = name
         parse(jobs[0].dump(), "name")
     return source, documents
+
+
+def _refuse_other_code(documents: Sequence[Document]) -> None:
+    for job in [document.job for document in documents if document.job]:
+        if job.api_version == KUBEFLOW_API:
+            raise RunError(f"{job.name} is of {KUBEFLOW_API}, which knows no code beside the image", "leave code out")
+        if job.spec.code is not None:
+            raise RunError(f"{job.name} says where its code is, in spec.code", "leave that out, or code")
 
 
 def _place(on: str | None) -> str:

@@ -81,10 +81,12 @@ def _start(folder: Path, port: int, idle_seconds: int | None, token_file: Path) 
     address = [f"--ip={HOST}", f"--port={port}", "--ServerApp.port_retries=0"]
     # Root is right where everybody is, as in a container; JupyterLab wants to be told.
     root = ["--allow-root"] if os.geteuid() == 0 else []
+    environment = {**os.environ, TOKEN_FILE: str(token_file)}
+    environment.pop("JUPYTER_TOKEN", None)  # it would come before the file
     return subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--no-browser", "--log-level=WARN", *address, *root, *options],
         stdin=subprocess.DEVNULL,
-        env={**os.environ, TOKEN_FILE: str(token_file)},
+        env=environment,
         cwd=folder,
         start_new_session=True,  # else Ctrl-C reaches it, too, and it asks whether that was meant
     )

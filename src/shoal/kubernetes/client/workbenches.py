@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import base64
 import shutil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import field
+from pydantic import ValidationError
 
 from shoal.kubernetes.client.connection import NO_KUBECTL, Connection
 from shoal.kubernetes.operator.api import NotFoundError
 from shoal.kubernetes.operator.kinds import WORKBENCHES, Kind
 from shoal.kubernetes.operator.views import Bench, Metadata, View
 from shoal.kubernetes.operator.wanted import manifest_of
-from shoal.kubernetes.web_app import SERVICE_PORT, prefix
+from shoal.kubernetes.web_app import SERVICE_PORT, prefix, url
 from shoal.kubernetes.workbench import TOKEN_KEY, secret_name
 from shoal.resources import AppStatus, parse_workbench
 from shoal.resources.suggestion import nearest
@@ -52,10 +53,10 @@ class Workbenches:
     def outside_url(self, name: str) -> str:
         """The address with the token. Raises RunError for one that no Ingress with a host leads to."""
         bench = self._find(name)
-        wanted = parse_workbench(manifest_of(bench), "Workbench").spec.ingress
-        if wanted is None or not wanted.host:
+        wanted = parse_workbench(manifest_of(bench), "Workbench")
+        if wanted.spec.ingress is None or not wanted.spec.ingress.host:
             raise RunError(f"{name} has no address outside the cluster", "`shoal workbench open` makes one here")
-        return self._with_token(bench, _status(bench).url or "")
+        return self._with_token(bench, url(wanted))
 
     def forwarded(self, name: str, port: int) -> tuple[list[str], str]:
         """The command that brings the workbench to 127.0.0.1:`port`, and the address there, with the token."""
@@ -107,7 +108,7 @@ class Workbenches:
             list(found),
         )
 
-    def _with_token(self, bench: Bench, url: str) -> str:
+    def _with_token(self, bench: Bench, address: str) -> str:
         name = secret_name(bench.metadata.name, bench.metadata.uid)
         try:
             secret = self._connection.run(self._connection.client.get(SECRETS, self._namespace, name))
@@ -116,7 +117,7 @@ class Workbenches:
                 raise RunError(f"{bench.metadata.name} has no token yet", "does an operator look after it?") from None
             raise
         token = base64.b64decode(secret.data[TOKEN_KEY]).decode()
-        return f"{url}lab?token={token}"
+        return f"{address}lab?token={token}"
 
 
 def _listed(bench: Bench) -> Listed:
@@ -126,5 +127,8 @@ def _listed(bench: Bench) -> Listed:
 
 
 def _status(bench: Bench) -> AppStatus:
-    known: dict[str, Any] = bench.status
-    return AppStatus.model_validate(known)
+    """As stored. One that cannot be read counts as none."""
+    try:
+        return AppStatus.model_validate(bench.status)
+    except ValidationError:
+        return AppStatus()
