@@ -71,7 +71,7 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
     two.write_text("---\n".join([write_yaml(JOB), write_yaml(changed(JOB, "metadata.name", "other"))]))
     with pytest.raises(RunError, match="has 2 TFJobs, and one is run at a time"):
         shoal.run(two)
-    with pytest.raises(RunError, match=r"job says where its code is, in spec\.code"):
+    with pytest.raises(RunError, match=r"says where its code is, in spec\.code"):
         shoal.run(
             changed(JOB, "spec.code", {"claim": {"name": "c", "path": "a.tgz", "digest": "0" * 64}}),
             code=tmp_path,
