@@ -159,6 +159,12 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
         UNITS,
     ),
     (
+        "kubernetes/pooled/broker.py",
+        " and all(share.address for share in self.shares)",
+        "",
+        "kubernetes/pooled/test_telling.py",
+    ),
+    (
         "kubernetes/pooled/bearers.py",
         "if not TOKEN.fullmatch(token):",
         "if not token:",

@@ -26,9 +26,8 @@ class Pool:
         for name in ("vision", "h"):
             (folder / f"{name}.token").write_text(TOKENS[name])
         self.start_broker()
-        command = [*SHOAL, "gpu", "serve", f"--broker={self.address}", f"--token-file={folder / 'h.token'}"]
-        command += [f"--state={folder / 'state'}", "--name=h", f"--software-gpus={installed}", f"--ca={self.ca}"]
-        self._agent = Program("agent", command, folder / "agent.log")
+        self._installed = installed
+        self.start_agent()
 
     @property
     def ca(self) -> Path:
@@ -49,6 +48,14 @@ class Pool:
         self._broker = Program("broker", [*command, f"--tls-folder={self.folder / 'tls'}"], self.folder / "broker.log")
         self._broker.wait_until(self._answers, 60)
         self._client = httpx2.Client(base_url=self.address, verify=ssl.create_default_context(cafile=str(self.ca)))
+
+    def start_agent(self) -> None:
+        words = [f"--broker={self.address}", f"--token-file={self.folder / 'h.token'}", f"--ca={self.ca}"]
+        words += [f"--state={self.folder / 'state'}", "--name=h", f"--software-gpus={self._installed}"]
+        self._agent = Program("agent", [*SHOAL, "gpu", "serve", *words], self.folder / "agent.log")
+
+    def kill_agent(self) -> None:
+        self._agent.kill()
 
     def kill_broker(self) -> None:
         self._broker.kill()

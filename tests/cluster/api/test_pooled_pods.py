@@ -80,10 +80,8 @@ def test_ten_pods_share_four_gpus_and_the_next_runs_when_one_ends(
         waiting = sorted(set(names) - first)
         wait_until(lambda: all(told(namespace, name)[0] == "GPUsAwaited" for name in waiting), 30, "a reason each")
         assert all("place " in told(namespace, name)[1] for name in waiting), [told(namespace, n) for n in waiting]
-        secrets = [each for each in namespace.json("get", "secrets")["items"] if "-gpu-" in each["metadata"]["name"]]
-        assert {each["metadata"]["ownerReferences"][0]["name"] for each in secrets} == first
-        servers = {base64.b64decode(each["data"]["main.servers"]) for each in secrets}
-        assert len(servers) == 4, "each has a server of its own"
+        assert {each["metadata"]["ownerReferences"][0]["name"] for each in secrets(namespace)} == first
+        assert len(set(servers(namespace))) == 4, "each has a server of its own"
         ends = min(first)
         namespace("delete", f"pod/{ends}", "--wait=false")
         wait_until(lambda: len(running(namespace) - first) == 1, 60, "the next one")
@@ -172,6 +170,26 @@ def test_a_lease_that_ends_under_its_pods_is_told_and_a_job_gets_another(
         at_work.process.program.stop()
 
 
+def test_where_a_restarted_agent_serves_is_told_to_containers_that_start(
+    api_cluster: ApiCluster, namespace: Kubectl, pool: Pool
+) -> None:
+    at_work = operator(api_cluster, pool, "moved")
+    try:
+        namespace.apply(asking("alone"))
+        wait_until(lambda: running(namespace) == {"alone"}, 60, "the pod")
+        before, lease = servers(namespace), pool.leases()[0]["id"]
+        assert before == [pool.leases()[0]["shares"][0]["address"]]
+        pool.kill_agent()
+        pool.start_agent()
+        wait_until(lambda: told(namespace, "alone")[0] == "GPUsMoved", 90, "that its server has moved")
+        assert [each["id"] for each in pool.leases()] == [lease]
+        assert servers(namespace) == [pool.leases()[0]["shares"][0]["address"]] != before
+        assert running(namespace) == {"alone"}
+        assert at_work.process.faults() == []
+    finally:
+        at_work.process.program.stop()
+
+
 def test_pods_of_a_tenant_ask_with_its_token_or_not_at_all(api_cluster: ApiCluster, pool: Pool) -> None:
     at_work = operator(api_cluster, pool, "tenants")
     team = api_cluster.kubectl.within("pooled")
@@ -190,6 +208,16 @@ def test_pods_of_a_tenant_ask_with_its_token_or_not_at_all(api_cluster: ApiClust
     finally:
         at_work.process.program.stop()
         tenant(api_cluster, "delete", "pooled", "--yes")
+
+
+def secrets(namespace: Kubectl) -> list[dict[str, Any]]:
+    """Of pods with a lease."""
+    return [each for each in namespace.json("get", "secrets")["items"] if "-gpu-" in each["metadata"]["name"]]
+
+
+def servers(namespace: Kubectl) -> list[str]:
+    """Addresses, as those Secrets have them."""
+    return [base64.b64decode(each["data"]["main.servers"]).decode() for each in secrets(namespace)]
 
 
 def uids(namespace: Kubectl) -> dict[str, str]:

@@ -95,6 +95,11 @@ class Lease(msgspec.Struct, frozen=True):
     def running(self) -> bool:
         return self.state == "running"
 
+    @property
+    def served(self) -> bool:
+        """Whether all its servers can be reached: those of an agent that has just started again cannot yet."""
+        return self.running and all(share.address for share in self.shares)
+
 
 class Renewed(msgspec.Struct, frozen=True):
     """Of leases that were to be renewed, by the hashes of their tokens."""

@@ -35,11 +35,11 @@ from shoal.kubernetes.operator.reflector import Reflector
 from shoal.kubernetes.operator.store import Store
 from shoal.kubernetes.operator.views import PooledPod
 from shoal.kubernetes.pooled.bearers import Bearers, NoToken
-from shoal.kubernetes.pooled.broker import Broker, Lease, PoolSettings
+from shoal.kubernetes.pooled.broker import Broker, Lease, PoolSettings, hashed
 from shoal.kubernetes.pooled.gangs import Gangs
-from shoal.kubernetes.pooled.gate import LEASE_ANNOTATION, POOLED_LABEL, lifted, numbered
+from shoal.kubernetes.pooled.gate import LEASE_ANNOTATION, POOLED_LABEL, SERVERS_ANNOTATION, lifted, numbered
 from shoal.kubernetes.pooled.leases import GATHER_SECONDS, Kept, Leases
-from shoal.kubernetes.pooled.telling import Teller, Word, lent, queued
+from shoal.kubernetes.pooled.telling import Teller, Word, lent, moved, queued
 from shoal.kubernetes.pooled.units import Member, Unit, units
 from shoal.kubernetes.webhook.views import SECRETS
 
@@ -192,9 +192,11 @@ class PooledPods:
         """Its pods, or tell them why they wait; and tell those whose lease is gone."""
         kept, waiting = leases.kept[unit.key], unit.waiting
         lease = kept.live
-        if lease is not None and lease.running:
+        if lease is not None and lease.served:
             await concurrently((partial(self._write_secret, each, kept.token, lease) for each in waiting), AT_ONCE)
             await concurrently((partial(self._lift, each, lease) for each in waiting), AT_ONCE)
+            for each in unit.members:
+                await self._move(each, kept.token, lease)
         elif word := _why(unit, kept, leases.away):
             await self._tell(unit, word)
         if kept.looked:
@@ -230,7 +232,10 @@ class PooledPods:
             return
         about = pod.metadata
         patch = {
-            "metadata": {"resourceVersion": about.resource_version, "annotations": {LEASE_ANNOTATION: lease.id}},
+            "metadata": {
+                "resourceVersion": about.resource_version,
+                "annotations": {LEASE_ANNOTATION: lease.id, SERVERS_ANNOTATION: _servers(member, lease)},
+            },
             "spec": {"schedulingGates": lifted(pod.spec) or None},
         }
         try:
@@ -239,6 +244,24 @@ class PooledPods:
             return
         self._pods.wrote(stored)
         await self._teller.tell(stored, lent(lease))
+
+    async def _move(self, member: Member, token: str, lease: Lease) -> None:
+        """An agent that was started again serves the same lease at other addresses: containers that start from now on
+        find them."""
+        pod, servers = member.pod, _servers(member, lease)
+        if pod is None or not member.runs or pod.metadata.deletion_timestamp is not None:
+            return
+        about = pod.metadata
+        if about.annotations.get(LEASE_ANNOTATION) != lease.id or about.annotations.get(SERVERS_ANNOTATION) == servers:
+            return
+        await self._write_secret(member, token, lease)
+        patch = {"metadata": {"uid": about.uid, "annotations": {SERVERS_ANNOTATION: servers}}}
+        try:
+            stored = await self._api.patch(POOLED_PODS, about.namespace, about.name, patch)
+        except NotFoundError:
+            return
+        self._pods.wrote(stored)
+        await self._teller.tell(stored, moved(lease))
 
     async def _end_if_lost(self, member: Member, lease: Lease | None) -> None:
         """One whose lease is gone cannot get another: its environment is fixed. What has an owner is made again."""
@@ -269,10 +292,20 @@ def _why(unit: Unit, kept: Kept, away: Word | None) -> Word | None:
     return away or kept.problem
 
 
+def _served(member: Member, lease: Lease) -> list[tuple[str, str]]:
+    """Of each of its GPUs the server's address, and the number there."""
+    served = numbered([(share.host, share.address) for share in lease.shares])
+    return served[member.first : member.first + member.asked.gpus]
+
+
+def _servers(member: Member, lease: Lease) -> str:
+    return hashed(" ".join(address for address, _ in _served(member, lease)))[:16]
+
+
 def _secret(pod: PooledPod, name: str, member: Member, token: str, lease: Lease) -> Object:
     about = pod.metadata
-    served = numbered([(share.host, share.address) for share in lease.shares])
-    content, first = {"lease": lease.id, "token": token}, member.first
+    served = _served(member, lease)
+    content, first = {"lease": lease.id, "token": token}, 0
     for container in member.asked.containers:
         part = served[first : first + container.gpus]
         content[f"{container.name}.servers"] = ",".join(address for address, _ in part)

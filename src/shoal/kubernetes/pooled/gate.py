@@ -21,6 +21,9 @@ POOLED_LABEL = "shoal.dev/pooled-gpu"
 LEASE_ANNOTATION = "shoal.dev/gpu-lease"
 """Written as the gate is lifted: the lease that the pod has."""
 
+SERVERS_ANNOTATION = "shoal.dev/gpu-servers"
+"""Written with it, and when it changes: by what the addresses in the pod's Secret are known again."""
+
 _SECRET = re.compile(r"[a-z0-9.-]+-gpu-[0-9a-f]{16}")
 
 

@@ -36,8 +36,17 @@ def lent(lease: Lease) -> Word:
     return Word("GPUsLent", f"{lease.id} lends {gpus} of {', '.join(hosts)}", lent=True)
 
 
+def moved(lease: Lease) -> Word:
+    return Word(
+        "GPUsMoved",
+        f"{lease.id} is served at other addresses now, which a container learns as it starts: create the pod anew, or "
+        "have its containers restarted",
+        lent=True,
+    )
+
+
 def queued(lease: Lease) -> Word:
-    if lease.state == "granted":
+    if lease.state in ("granted", "running"):
         return Word("GPUsStarting", f"{lease.id} is granted; its servers start")
     place = f"place {lease.place} in the queue of the pool; " if lease.place else ""
     return Word("GPUsAwaited", f"{place}{lease.reason or 'the pool has yet to look at it'}")
