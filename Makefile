@@ -84,6 +84,7 @@ bench: $(SETUP) ## Measure, and write the tables in benchmarks/
 	$(BIN)/python benchmarks/pool.py
 	$(BIN)/python benchmarks/broker.py
 	$(BIN)/python benchmarks/models.py
+	$(BIN)/python -m benchmarks.dashboard
 
 bench-operator: $(SETUP) ## The same for the operator and for Kubernetes clients, on test clusters (half an hour)
 	$(BIN)/python -m benchmarks.operator_scale

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import yaml
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -35,11 +36,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         shoal = Shoal(Path(folder) / "home")
         try:
-            with _pool(Path(folder)) as environment:
+            with _pool(Path(folder)) as (client, environment):
                 _start(shoal)
                 dashboard = Dashboard(shoal, environment)
                 try:
-                    _show(dashboard)
+                    _show(dashboard, client)
                 finally:
                     dashboard.close()
         finally:
@@ -47,19 +48,17 @@ def main() -> None:
 
 
 @contextmanager
-def _pool(folder: Path) -> Iterator[dict[str, str]]:
-    """A broker and a host with two software GPUs; one tenant has them, another waits. Yields what a command needs."""
+def _pool(folder: Path) -> Iterator[tuple[httpx2.Client, dict[str, str]]]:
+    """A broker and a host with two software GPUs: who asks it, and what a command needs."""
     with broker(folder) as (_, client), agent(folder, client):
         until(lambda: client.get("/v1/hosts", headers=bearer("ops")).json())
-        for tenant, percent in (("vision", 100), ("vision", 40), ("speech", 70)):
-            asked = {"requests": [{"gpus": 1, "percent": percent}]}
-            client.post("/v1/leases", json=asked, headers=bearer(tenant)).raise_for_status()
         (folder / "admin").write_text(TOKENS["ops"])
-        yield {
+        environment = {
             "SHOAL_BROKER": str(client.base_url),
             "SHOAL_TOKEN_FILE": str(folder / "admin"),
             "SHOAL_BROKER_CA": str(folder / "tls" / "ca.crt"),
         }
+        yield client, environment
 
 
 def _start(shoal: Shoal) -> None:
@@ -100,29 +99,37 @@ def _with_more_steps(job: dict[str, Any]) -> None:
     job["spec"]["tfReplicaSpecs"]["Chief"]["template"]["spec"]["containers"][0]["command"][-1] = str(STEPS)
 
 
-def _show(dashboard: Dashboard) -> None:
+def _show(dashboard: Dashboard, pool: httpx2.Client) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_program(), args=["--no-sandbox"])
         page = _enter(browser, dashboard, 1000, 330)
         page.wait_for_timeout(1500)  # for a first event with rates
         _take(page, "jobs")
         page.goto(f"{dashboard.root}/jobs/mnist-elastic")
-        page.set_viewport_size({"width": 1000, "height": 950})
+        page.set_viewport_size({"width": 1000, "height": 910})
         page.wait_for_timeout(1500)
         _take(page, "job")
         page.goto(f"{dashboard.root}/jobs/mnist-wide")
         page.wait_for_timeout(500)
         page.set_viewport_size({"width": 1000, "height": 620})
         _take(page, "failure")
-        page.goto(f"{dashboard.root}/pool")
-        page.wait_for_timeout(500)
-        page.set_viewport_size({"width": 1000, "height": 540})
-        _take(page, "pool")
+        _show_pool(dashboard, page, pool)
         narrow = _enter(browser, dashboard, 390, 760, scheme="dark")
         narrow.goto(f"{dashboard.root}/jobs/mnist-elastic")
         narrow.wait_for_timeout(1500)
         _take(narrow, "narrow")
         browser.close()
+
+
+def _show_pool(dashboard: Dashboard, page: Page, pool: httpx2.Client) -> None:
+    """One tenant has most of it, and another waits."""
+    for tenant, percent in (("vision", 100), ("vision", 40), ("speech", 70)):
+        asked = {"requests": [{"gpus": 1, "percent": percent}]}
+        pool.post("/v1/leases", json=asked, headers=bearer(tenant)).raise_for_status()
+    page.goto(f"{dashboard.root}/pool")
+    page.set_viewport_size({"width": 1000, "height": 540})
+    page.get_by_text("1.4 of 2 GPUs lent, 1 request waits").wait_for()
+    _take(page, "pool")
 
 
 def _enter(browser: Browser, dashboard: Dashboard, width: int, height: int, scheme: str = "light") -> Page:
