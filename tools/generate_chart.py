@@ -14,6 +14,7 @@ from shoal.kubernetes.install.rights import (
     IN_NAMESPACES,
     OF_LEASE,
     OF_NODES,
+    OF_POOL,
     OF_SECRET,
     Right,
     of_configurations,
@@ -29,6 +30,7 @@ FULLNAME = '{{ include "shoal.fullname" . }}'
 OWN_NAMESPACE = "  namespace: {{ .Release.Namespace }}\n"
 CERTIFICATES = "{{- if and .Values.webhook.enabled (not .Values.webhook.certificate.existingSecret) }}\n---\n"
 DEVICE_PLUGIN = "{{- if and .Values.devicePlugin.enabled .Values.devicePlugin.labelNode }}\n---\n"
+POOL = "{{- if .Values.gpu.pool.broker }}\n---\n"
 LEASE_NAMESPACE = '  namespace: {{ include "shoal.leaseNamespace" . }}\n'
 
 
@@ -57,7 +59,8 @@ def _roles() -> str:
         _role("ClusterRole", "-webhook", "", of_configurations("FULLNAME")).replace("FULLNAME", FULLNAME),
         _role("Role", "-webhook", OWN_NAMESPACE, OF_SECRET),
     )
-    text = "---\n".join(parts) + CERTIFICATES + "---\n".join(for_certificates) + "{{- end }}\n"
+    pool = POOL + _role("ClusterRole", "-pool", "", OF_POOL) + "{{- end }}\n"
+    text = "---\n".join(parts) + pool + CERTIFICATES + "---\n".join(for_certificates) + "{{- end }}\n"
     text += DEVICE_PLUGIN + _role("ClusterRole", "-gpu", "", OF_NODES) + "{{- end }}\n"
     return HEAD + "{{- if .Values.rbac.create }}\n" + text + "{{- end }}\n"
 

@@ -11,6 +11,7 @@ from typing import Any
 from shoal.resources.crd import kubeflow_crd, shoal_crd
 from shoal.resources.model_server_crd import model_server_crd
 from shoal.resources.tensorboard_crd import tensorboard_crd
+from shoal.resources.workbench_crd import workbench_crd
 from shoal.resources.yaml_text import write_yaml
 
 FOLDER = Path(__file__).parents[1] / "charts/shoal/crds"
@@ -20,7 +21,13 @@ HEADER = "---\n# Written by tools/generate_crds.py from src/shoal/resources; cha
 
 def generate() -> dict[str, str]:
     """The text of each file, by name."""
-    definitions: list[dict[str, Any]] = [shoal_crd(), kubeflow_crd(), model_server_crd(), tensorboard_crd()]
+    definitions: list[dict[str, Any]] = [
+        shoal_crd(),
+        kubeflow_crd(),
+        model_server_crd(),
+        tensorboard_crd(),
+        workbench_crd(),
+    ]
     return {f"{crd['metadata']['name']}.yaml": HEADER + write_yaml(crd) for crd in definitions}
 
 

@@ -136,9 +136,45 @@ TRAINING: list[tuple[str, str, str]] = [
 CERTIFICATES = "test_certificates.py"
 SERVERS = "kubernetes/operator/test_servers.py"
 MONITORING = "kubernetes/monitoring/test_monitoring.py"
+ASKED = "kubernetes/pooled/test_asked.py"
+UNITS = "kubernetes/pooled/test_units.py"
 
 # (file, what stands there, what to put in its place, the tests under tests/unit that hold it)
 ELSEWHERE: list[tuple[str, str, str, str]] = [
+    ("kubernetes/pooled/asked.py", "if len(named) > 1:", "if False:", ASKED),
+    ("kubernetes/pooled/asked.py", "number != int(number) or ", "", ASKED),
+    ("kubernetes/pooled/asked.py", "if memory is not None and percent is not None:", "if False:", ASKED),
+    ("kubernetes/pooled/asked.py", "mib = -(-int(", "mib = (int(", ASKED),
+    ("kubernetes/pooled/asked.py", "not 0.1 <= percent <= 100", "False", ASKED),
+    ("kubernetes/pooled/gate.py", 'if each.get("name") not in own', "", ASKED),
+    ("kubernetes/pooled/gate.py", "return name if _SECRET.fullmatch(name) else None", "return name or None", ASKED),
+    ("kubernetes/pooled/gate.py", "        served[host] += 1\n", "", ASKED),
+    ("kubernetes/pooled/gate.py", 'if each.get("name") != GATE', 'if each.get("name") == GATE', ASKED),
+    ("kubernetes/pooled/admission.py", "if stored is not None:", "if False:", ASKED),
+    ("kubernetes/pooled/admission.py", 'if spec.get("nodeName"):', "if False:", ASKED),
+    (
+        "kubernetes/pooled/units.py",
+        "sorted(replica_ids(job), key=lambda id: id.role is Role.WORKER)",
+        "replica_ids(job)",
+        UNITS,
+    ),
+    (
+        "kubernetes/pooled/broker.py",
+        " and all(share.address for share in self.shares)",
+        "",
+        "kubernetes/pooled/test_telling.py",
+    ),
+    (
+        "kubernetes/pooled/bearers.py",
+        "if not TOKEN.fullmatch(token):",
+        "if not token:",
+        "kubernetes/pooled/test_bearers.py",
+    ),
+    ("kubernetes/pooled/units.py", "lent is not None and first + wanted.gpus > lent", "False", UNITS),
+    ("kubernetes/pooled/units.py", "return lent is None or first <= lent", "return True", UNITS),
+    ("kubernetes/pooled/units.py", " or each.pod.metadata.deletion_timestamp is not None", "", UNITS),
+    ("kubernetes/pooled/units.py", "pod.metadata.deletion_timestamp is None and gated", "gated", UNITS),
+    ("kubernetes/pooled/units.py", "if any(member.lives for member in unit.members)", "", UNITS),
     (
         "kubernetes/tenants/network.py",
         '"ingress": [{"from": [own]}]',
@@ -210,6 +246,27 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("resources/tensorboard_rules.py", 'if "," in folder:', "if False:", "resources/test_tensorboard.py"),
     ("kubernetes/tensorboard.py", '{**mount, "readOnly": True}', "mount", "kubernetes/test_tensorboard.py"),
     ("kubernetes/web_app.py", "prefix(app) or", "False or", "kubernetes/test_tensorboard.py"),
+    ("resources/workbench_rules.py", 'if claim.get("readOnly") and', "if False and", "resources/test_workbench.py"),
+    ("kubernetes/workbench.py", "0 if bench.spec.stopped else 1", "1", "kubernetes/test_workbench.py"),
+    ("kubernetes/workbench.py", "secrets.token_hex(TOKEN_BYTES)", '"0" * 64', "kubernetes/test_workbench.py"),
+    (
+        "kubernetes/operator/workbenches.py",
+        "== (0, 0) and now - end",
+        "== (0, 0) or now - end",
+        "kubernetes/operator/test_workbenches.py",
+    ),
+    (
+        "kubernetes/operator/workbenches.py",
+        'or pod.status.phase == "Failed"',
+        "",
+        "kubernetes/operator/test_workbenches.py",
+    ),
+    (
+        "kubernetes/operator/workbenches.py",
+        '        except AlreadyExistsError:\n            return ""\n',
+        "",
+        "kubernetes/operator/test_workbenches.py",
+    ),
     ("kubernetes/operator/deployed/objects.py", "if _owner(found) != wanted.uid:", "if False:", SERVERS),
     ("kubernetes/operator/serving/reconcile.py", "deployment.spec.replicas if deployment else 0", "0", SERVERS),
     ("kubernetes/operator/deployed/objects.py", "if (kind, key) not in names and", "if False and", SERVERS),

@@ -40,7 +40,9 @@ def kubernetes() -> Binaries:
 @pytest.fixture(scope="session")
 def api_cluster(kubernetes: Binaries) -> Iterator[ApiCluster]:
     """A real API server, controllers and scheduler; its pods only pretend to run."""
-    with ApiCluster(kubernetes, capacity={"nvidia.com/gpu": "8"}) as cluster:
+    with ApiCluster(
+        kubernetes, capacity={"nvidia.com/gpu": "8", "shoal.dev/gpu": "16", "bitfusion.io/gpu": "16"}
+    ) as cluster:
         yield cluster
 
 

@@ -79,13 +79,18 @@ def prometheus_programs() -> Prometheus:
 
 def _unpack(folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        command = [tool("apt-get", "apt"), "download", "prometheus"]
-        done = subprocess.run(
-            command, cwd=scratch, capture_output=True, text=True, timeout=DOWNLOAD_SECONDS, check=False
-        )
-        packages = list(Path(scratch).glob("prometheus_*.deb"))
-        if done.returncode != 0 or not packages:
+        done = _apt_get(scratch, "download", "prometheus")
+        if done.returncode:  # a fresh machine has no list of packages yet
+            _apt_get(scratch, "update", "-qq")
+            done = _apt_get(scratch, "download", "prometheus")
+        package = next(Path(scratch).glob("prometheus_*.deb"), None)
+        if package is None:
             raise ClusterError(f"apt-get download prometheus: {done.stderr}", "apt-get update, as root, may help")
         whole = Path(scratch) / "whole"
-        subprocess.run([tool("dpkg", "dpkg"), "-x", str(packages[0]), str(whole)], check=True, timeout=60)
+        subprocess.run([tool("dpkg", "dpkg"), "-x", str(package), str(whole)], check=True, timeout=60)
         shutil.move(whole, folder)
+
+
+def _apt_get(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [tool("apt-get", "apt"), *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=DOWNLOAD_SECONDS, check=False)

@@ -12,6 +12,7 @@ import typer
 from shoal.cli.gpu_options import CA, Broker, TokenFile, client_of
 from shoal.cli.table import bar, table
 from shoal.cli.terminal import Exit, Output, console
+from shoal.gpu.health import gpu_state
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -148,16 +149,7 @@ def _use(client: BrokerClient) -> RenderableType:
 
 def _gpus(hosts: list[Told]) -> list[tuple[Told, int, Told, str]]:
     """Host, number there, GPU and its state."""
-    return [
-        (
-            host,
-            number,
-            gpu,
-            "silent" if host["silent"] else "sick" if not gpu["healthy"] else "drained" if host["drained"] else "ok",
-        )
-        for host in hosts
-        for number, gpu in enumerate(host["gpus"])
-    ]
+    return [(host, number, gpu, gpu_state(host, gpu)) for host in hosts for number, gpu in enumerate(host["gpus"])]
 
 
 def _row(lease: Told) -> list[str]:

@@ -54,16 +54,17 @@ def render(
     gpu_model_label: GPUModelLabel = GPU_NAMES.model_label,
     output: Annotated[Format, typer.Option("--output", "-o")] = Format.YAML,
 ) -> None:
-    """Print the plain Kubernetes objects of a job, a model server or a TensorBoard, for clusters without Shoal's
-    operator.
+    """Print the plain Kubernetes objects of a job, a model server, a TensorBoard or a workbench, for clusters without
+    Shoal's operator.
 
     Try them with `shoal render FILE | kubectl apply --dry-run=server -f -`.
     """
     from shoal.kubernetes.render import render as objects_of
     from shoal.kubernetes.serving.render import render_server
     from shoal.kubernetes.tensorboard import render_board
+    from shoal.kubernetes.workbench import render_workbench
     from shoal.kubernetes.workloads import Workload
-    from shoal.resources import ModelServer, Other, TFJob
+    from shoal.resources import ModelServer, Other, TensorBoard, TFJob
 
     gpus = GPUNames(gpu_resource, gpu_model_label)
     objects: list[object] = []
@@ -78,8 +79,10 @@ def render(
             objects += objects_of(resource, Workload(workload.value), gpus)
         elif isinstance(resource, ModelServer):
             objects += render_server(resource, gpus)
-        else:
+        elif isinstance(resource, TensorBoard):
             objects += render_board(resource)
+        else:
+            objects += render_workbench(resource)
     if output is Format.JSON:
         print(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2))
     else:

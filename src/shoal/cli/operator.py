@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,9 @@ from shoal.cli.gpu_options import GPUModelLabel, GPUResource
 from shoal.cli.place import need_kubernetes
 from shoal.cli.terminal import Exit, refuse
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
+
+if TYPE_CHECKING:
+    from shoal.kubernetes.pooled.broker import PoolSettings
 
 
 class Level(StrEnum):
@@ -57,6 +61,22 @@ def operator(
     webhook_tls: Annotated[
         str | None, typer.Option(help="A folder with tls.crt and tls.key. Default: certificates that it makes itself.")
     ] = None,
+    pool_broker: Annotated[
+        str, typer.Option(help="The URL of a GPU pool's broker. Pods that ask for its GPUs wait until it lends them.")
+    ] = "",
+    pool_token_file: Annotated[
+        Path | None, typer.Option(help="A file with the token of a tenant of the broker.", show_default=False)
+    ] = None,
+    pool_ca: Annotated[
+        Path | None, typer.Option(help="The broker's ca.crt. Default: the system's authorities.", show_default=False)
+    ] = None,
+    pool_resource: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What stands for a GPU of the pool in a pod's limits. May be given repeatedly. Default: shoal.dev/gpu "
+            "and bitfusion.io/gpu."
+        ),
+    ] = None,
     log_level: Annotated[Level, typer.Option(help="Log from this level on.")] = Level.INFO,
 ) -> None:
     """Run the TFJobs of a cluster: create their pods, follow them, and restart what fails.
@@ -75,11 +95,14 @@ def operator(
 
     if webhook_port and not (webhook_host or webhook_tls):
         refuse("--webhook-port: nobody could trust the webhook", "say how it is reached, as in --webhook-host=10.0.0.1")
+    if pool_broker and not webhook_port:
+        refuse("--pool-broker: no pod would wait for GPUs", "the webhook has them wait; give it a --webhook-port")
     configure(log_level.value)
     gpus = GPUNames(gpu_resource, gpu_model_label)
     hosts = tuple(webhook_host or ())
     webhook = WebhookSettings(webhook_port, hosts, webhook_configuration, webhook_tls) if webhook_port else None
-    settings = Settings(namespace, kubeconfig, context, workers, leader_elect, metrics_port, gpus, webhook)
+    pool = _pool(pool_broker, pool_token_file, pool_ca, pool_resource or []) if pool_broker else None
+    settings = Settings(namespace, kubeconfig, context, workers, leader_elect, metrics_port, gpus, webhook, pool)
     try:
         told_to_end = asyncio.run(run_operator(settings))
     except ConfigError as fault:
@@ -89,3 +112,15 @@ def operator(
             raise
         refuse(f"cannot listen: {fault.strerror}", "choose other ports by --metrics-port and --webhook-port")
     raise SystemExit(Exit.OK if told_to_end else Exit.FAILED)
+
+
+def _pool(url: str, token_file: Path | None, ca: Path | None, resources: list[str]) -> PoolSettings:
+    from shoal.kubernetes.pooled.asked import POOLED_RESOURCES
+    from shoal.kubernetes.pooled.broker import PoolSettings, SettingsError
+
+    if token_file is None:
+        refuse("--pool-broker: nobody could ask it", "name a file with a tenant's token by --pool-token-file")
+    try:
+        return PoolSettings.read(url, token_file, ca, tuple(resources) or POOLED_RESOURCES)
+    except SettingsError as fault:
+        refuse(str(fault), "the broker's ca.crt goes into --pool-ca, a tenant's token into --pool-token-file")

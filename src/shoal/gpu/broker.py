@@ -37,6 +37,10 @@ class TooMany(ValueError):
     """A tenant has as many requests in the queue as it may."""
 
 
+class Settling(Exception):
+    """What agents have yet to tell may be what is asked for."""
+
+
 class Broker:
     """`tenants` is read again when it changes; a file that cannot be used leaves things as they are."""
 
@@ -67,15 +71,23 @@ class Broker:
             self._read_tenants()
             self.decide()
 
-    def ask(self, tenant: str, requests: tuple[Request, ...], priority: int) -> tuple[Lease, str]:
-        """Queue it, and grant it at once if there is room. The token is shown here and never again. Raises Refused for
-        what is never granted, and TooMany."""
+    def ask(
+        self, tenant: str, requests: tuple[Request, ...], priority: int, token: str | None = None
+    ) -> tuple[Lease, str]:
+        """Queue it, and grant it at once if there is room. The token is shown here and never again. Who brings a token
+        has the lease that there is for it. Raises Refused for what is never granted, TooMany, and Settling."""
+        if token is not None:
+            if (asked := self.ledger.of_token(tenant, token_hash(token))) and asked.live:
+                self.renew(asked)
+                return asked, token
+            if self.settling:
+                raise Settling
         waiting = self.ledger.waiting[tenant]
         if waiting >= MOST_WAITING:
             raise TooMany(f"tenant {tenant} has {waiting} requests in the queue already")
         if priority > (most := self.tenants.max_priority.get(tenant, 0)):
             raise Refused(f"tenant {tenant} asks with priority {priority}, and may with {most} at most")
-        token = new_token()
+        token = token or new_token()
         ask = Ask(f"lease-{secrets.token_hex(8)}", tenant, requests, priority, token_hash(token))
         lease = self.ledger.ask(ask, self.now())
         self.decide()
@@ -133,7 +145,7 @@ class Broker:
                 return Answer(report.number, report.session)
 
     async def wait(self, key: str, until: float) -> bool:
-        """Whether something became of this host or lease in time."""
+        """Whether something became of this host, this lease or a lease `of_tenant` in time."""
         event = asyncio.Event()
         self._waiting[key].add(event)
         try:
@@ -155,6 +167,7 @@ class Broker:
                 "lease", lease=change.lease, tenant=change.tenant, state=change.state.value, reason=change.reason
             )
             self._wake(change.lease)
+            self._wake(of_tenant(change.tenant))
         for host in decided.hosts:
             self._wake(host)
 
@@ -226,6 +239,11 @@ class Broker:
         for tenant in self.ledger.quotas.keys() | self.tenants.quotas.keys():
             self.ledger.set_quota(tenant, self.tenants.quotas.get(tenant, UNLIMITED))
         log.info("%s was read again", self._path)
+
+
+def of_tenant(name: str) -> str:
+    """The key by which all leases of a tenant are waited for."""
+    return f"tenant {name}"
 
 
 def _changed_at(path: Path) -> tuple[object, object] | None:

@@ -20,12 +20,22 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from shoal.gpu.broker import Broker, TooMany
+from shoal.gpu.broker import Broker, Settling, TooMany, of_tenant
 from shoal.gpu.endpoint import Endpoint, describe
-from shoal.gpu.messages import AskBody, DrainBody, GrantBody, HostBody, LeaseBody, QuotaBody
+from shoal.gpu.messages import (
+    AskBody,
+    DrainBody,
+    GrantBody,
+    HostBody,
+    LeaseBody,
+    QuotaBody,
+    RenewalsBody,
+    RenewedBody,
+)
 from shoal.gpu.tenants import Caller, Role, matches
 from shoal.pool.lease import Lease, LeaseState
 from shoal.pool.ledger import Refused
+from shoal.pool.queue import places as queue_places
 from shoal.pool.quota import Amount
 from shoal.pool.report import Answer, Report
 from shoal.pool.request import WHOLE
@@ -70,6 +80,16 @@ class BrokerApi:
             ),
             Endpoint(
                 "POST", "/v1/leases/{id}/renew", "Keep a lease from expiring", tenant, self._renew, None, LeaseBody
+            ),
+            Endpoint(
+                "POST",
+                "/v1/renewals",
+                "Keep all of these; with `wait`, answered when one is in another state, or after so many seconds",
+                tenant,
+                self._renewals,
+                RenewalsBody,
+                RenewedBody,
+                query=("wait",),
             ),
             Endpoint("DELETE", "/v1/leases/{id}", "Release a lease", anyone, self._release, None, LeaseBody),
             Endpoint(
@@ -128,16 +148,44 @@ class BrokerApi:
     async def _ask(self, caller: Caller, request: Request, body: AskBody) -> LeaseBody:
         try:
             asked = tuple(each.request for each in body.requests)
-            lease, token = self._broker.ask(caller.name, asked, body.priority)
+            lease, token = self._broker.ask(caller.name, asked, body.priority, body.token)
         except Refused as fault:
             raise Refusal(403, str(fault)) from fault
         except TooMany as fault:
             raise Refusal(429, str(fault), Retry_After="10") from fault
+        except Settling as fault:
+            raise Refusal(
+                503, "agents have yet to tell what they hold, this perhaps; ask again", Retry_After="2"
+            ) from fault
+        if body.token is not None:  # who brings one asks for many, and wants to know at once what each waits for
+            return self._listed([lease])[0].model_copy(update={"token": token})
         return LeaseBody.of(lease, self._broker.now(), token)
 
     async def _leases(self, caller: Caller, request: Request, body: None) -> list[LeaseBody]:
-        now = self._broker.now()
-        return [LeaseBody.of(lease, now) for lease in self._broker.ledger.leases.values() if _sees(caller, lease)]
+        return self._listed([lease for lease in self._broker.ledger.leases.values() if _sees(caller, lease)])
+
+    async def _renewals(self, caller: Caller, request: Request, body: RenewalsBody) -> RenewedBody:
+        """The tenant's own token is enough: with it all of these could be released, too."""
+        broker, until = self._broker, self._broker.now() + _seconds(request)
+        while True:
+            found = {hash: lease for hash in body.leases if (lease := broker.ledger.of_token(caller.name, hash))}
+            for lease in found.values():
+                if lease.live:
+                    broker.renew(lease)
+            lacking = len(found) < len(body.leases) and not broker.settling
+            if lacking or any(lease.state is not body.leases[hash] for hash, lease in found.items()):
+                break
+            if not await broker.wait(of_tenant(caller.name), until):
+                break
+        listed = dict(zip(found, self._listed(list(found.values())), strict=True))
+        return RenewedBody(leases=listed, unknown=sorted(body.leases.keys() - found), settling=broker.settling)
+
+    def _listed(self, leases: list[Lease]) -> list[LeaseBody]:
+        broker, now = self._broker, self._broker.now()
+        places: dict[str, int] = {}
+        for tenant in {lease.tenant for lease in leases if lease.state is LeaseState.QUEUED}:
+            places |= queue_places(broker.ledger, tenant, now)
+        return [LeaseBody.of(lease, now, place=places.get(lease.id)) for lease in leases]
 
     async def _lease(self, caller: Caller, request: Request, body: None) -> LeaseBody:
         """Who waits with the lease's token renews it, before and after."""

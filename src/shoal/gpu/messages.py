@@ -47,6 +47,15 @@ class AskBody(_Body):
 
     requests: Annotated[list[Wanted], Field(min_length=1, max_length=256)]
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
+    token: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{43,86}$")] | None = None
+    """Of who asks, 256 bits or more, in place of the broker's. While its lease lives, asking again with it answers that
+    lease: an ask whose answer was lost takes nothing twice."""
+
+
+class RenewalsBody(_Body):
+    """What a tenant keeps, by the SHA-256 of each lease's token in hex: the state that it knows, null for none."""
+
+    leases: Annotated[dict[str, LeaseState | None], Field(max_length=5000)]
 
 
 class DrainBody(_Body):
@@ -70,11 +79,13 @@ class LeaseBody(_Body):
     priority: int
     shares: list[ShareBody]
     waited_seconds: float
+    place: int | None = None
+    """Of one that is queued, among what its tenant waits for, from 1 on: in lists, and for who brings its own token."""
     token: str | None = None
     """Shown once, to who asked."""
 
     @classmethod
-    def of(cls, lease: Lease, now: float, token: str | None = None) -> LeaseBody:
+    def of(cls, lease: Lease, now: float, token: str | None = None, place: int | None = None) -> LeaseBody:
         shares = [
             ShareBody(host=each.host, gpu=each.gpu, percent=each.milli / 10, address=lease.addresses.get(each.host, ""))
             for each in lease.shares
@@ -88,8 +99,18 @@ class LeaseBody(_Body):
             priority=lease.priority,
             shares=shares,
             waited_seconds=round(now - lease.asked_at, 3) if lease.state is LeaseState.QUEUED else 0.0,
+            place=place,
             token=token,
         )
+
+
+class RenewedBody(_Body):
+    leases: dict[str, LeaseBody]
+    """By the same; of several with one token the last."""
+    unknown: list[str]
+    """Those of which there is no lease of the tenant's."""
+    settling: bool
+    """Whether agents have yet to tell what they hold, so that what is unknown may be there."""
 
 
 class GPUBody(_Body):

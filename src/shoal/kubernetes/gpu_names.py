@@ -7,6 +7,9 @@ from dataclasses import dataclass
 LABEL_PREFIX = "shoal.dev/gpu-"
 """Of the labels by which nodes tell of their GPUs."""
 
+GPU_LEASE = f"{LABEL_PREFIX}lease"
+"""Type of the condition of a pod that asks for GPUs of a pool: True while it has them."""
+
 KUBELET_PLUGINS = "/var/lib/kubelet/device-plugins"
 """A node's folder, where its kubelet looks for device plugins."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.resources import Known, ModelServer, ReplicaType, TensorBoard, TFJob
+from shoal.resources import Known, ModelServer, ReplicaType, TensorBoard, TFJob, Workbench
 from shoal.training import ReplicaId
 from shoal.training.duties import leader
 
@@ -13,6 +13,7 @@ OPERATOR_NAME = "training.kubeflow.org/operator-name"
 JOB_ROLE = "training.kubeflow.org/job-role"
 MODEL_SERVER = "shoal.dev/model-server"
 TENSORBOARD = "shoal.dev/tensorboard"
+WORKBENCH = "shoal.dev/workbench"
 COMPONENT = "app.kubernetes.io/component"
 
 OPERATOR = "shoal"
@@ -62,6 +63,8 @@ def owner_labels(owner: Owner) -> dict[str, str]:
             return server_labels(owner)
         case TensorBoard():
             return {TENSORBOARD: owner.name, OPERATOR_NAME: OPERATOR}
+        case Workbench():
+            return {WORKBENCH: owner.name, OPERATOR_NAME: OPERATOR}
 
 
 def metadata(owner: Owner, name: str, labels: dict[str, str] | None = None) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A web application of one replica, as TensorBoards are: Deployment, Service, and an Ingress by path."""
+"""A web application of one replica, as TensorBoards and workbenches are: Deployment, Service, an Ingress by path."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from shoal.kubernetes.cluster_config import Object
 from shoal.kubernetes.ingress import ingress_object, outside_url
 from shoal.kubernetes.labels import Owner, metadata, namespace
 from shoal.kubernetes.security import restrict
-from shoal.resources import PathIngress, TensorBoard
+from shoal.resources import PathIngress, TensorBoard, Workbench
 
 SERVICE_PORT = 80
 PORT_NAME = "http"
 
-AppOwner = TensorBoard
+AppOwner = TensorBoard | Workbench
 
 
 class Volumes(NamedTuple):
@@ -31,6 +31,8 @@ def pod_template(app: AppOwner, labels: dict[str, str], own: Object, added: Volu
     containers = spec.pop("containers", None) or []
     written: Object = next((each for each in containers if each["name"] == own["name"]), {})
     container: Object = {**own, **written, "args": [*own.get("args", []), *(written.get("args") or [])]}
+    if variables := [*own.get("env", []), *(written.get("env") or [])]:
+        container["env"] = variables
     container["volumeMounts"] = [*added.mounts, *(written.get("volumeMounts") or [])]
     if app.spec.resources:
         container["resources"] = deepcopy(app.spec.resources)

@@ -1,5 +1,5 @@
-"""How the training of a run went, step by step: from the progress lines of its leading replica, or where it wrote none,
-from the run's event files."""
+"""How the training of a run went, step by step: from the progress lines of its leading replica, and where they have no
+curve of the loss, as when a script reports its accuracy in the end, from the run's event files, too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def history(run: Run) -> list[Measurement]:
     progress = run.snapshot().status.progress
     if progress is None:
         return []
-    return by_step(_from_lines(run, progress.replica)) or by_step(_from_events(run.volumes))
+    lines = list(_from_lines(run, progress.replica))
+    if sum(each.loss is not None for each in lines) >= 2:
+        return by_step(lines)
+    return by_step([*lines, *_from_events(run.volumes)])
 
 
 def _from_lines(run: Run, replica: str) -> Iterator[Measurement]:

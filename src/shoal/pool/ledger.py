@@ -103,6 +103,7 @@ class Ledger:
         self._asked = 0
         self._on: defaultdict[str, set[str]] = defaultdict(set)
         self._taken: Counter[tuple[str, int]] = Counter()
+        self._by_token: dict[tuple[str, str], Lease] = {}
         self._inventory: Inventory | None = None
         self._empty: Inventory | None = None
 
@@ -115,13 +116,17 @@ class Ledger:
             raise Refused(f"tenant {ask.tenant} asks for {beyond}")
         self._asked += 1
         lease = Lease(ask.id, ask.tenant, ask.priority, ask.token_hash, now, now, ask.requests, self._asked)
-        self.leases[ask.id] = lease
+        self.leases[ask.id] = self._by_token[ask.tenant, ask.token_hash] = lease
         self.queue.setdefault(_kind(lease), {})[lease.number] = lease
         self.waiting[lease.tenant] += 1
         self._turn(lease, LeaseState.QUEUED)
         self.unsettled = True
         self.due(now + self.terms.renewal)
         return lease
+
+    def of_token(self, tenant: str, token_hash: str) -> Lease | None:
+        """The tenant's lease with this token; of several one that lives, or else the last that is remembered."""
+        return self._by_token.get((tenant, token_hash))
 
     def renew(self, lease: Lease, now: float) -> None:
         """Its owner lives."""
@@ -223,6 +228,8 @@ class Ledger:
         spoken already has not told of it, so that it is broken."""
         lease = Lease(grant.lease, grant.tenant, grant.priority, grant.token_hash, now, now, shares=grant.shares)
         self.leases[lease.id] = lease
+        if (known := self.of_token(lease.tenant, lease.token_hash)) is None or not known.live:
+            self._by_token[lease.tenant, lease.token_hash] = lease
         self._turn(lease, LeaseState.GRANTED, "told of by its agents")
         for other in sorted(grant.hosts - {host}):
             if other in self.hosts:
@@ -274,6 +281,8 @@ class Ledger:
         for host in lease.holds:
             self._on[host].discard(lease.id)
         del self.leases[lease.id]
+        if self._by_token.get((lease.tenant, lease.token_hash)) is lease:
+            del self._by_token[lease.tenant, lease.token_hash]
 
     def amount(self, shares: Iterable[Share]) -> Amount:
         total = Amount()

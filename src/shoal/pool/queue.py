@@ -62,6 +62,17 @@ def grant(ledger: Ledger, now: float) -> None:
                 ledger.due(lease.asked_at + ledger.terms.patience)
 
 
+def places(ledger: Ledger, tenant: str, now: float) -> dict[str, int]:
+    """Which place each of the tenant's waiting leases has among these, from 1 on. What others wait for is theirs."""
+    waiting = [lease for kind, alike in ledger.queue.items() if kind[0] == tenant for lease in alike.values()]
+    waiting.sort(key=lambda lease: (-_level(ledger, lease, now), lease.number))
+    return {lease.id: place for place, lease in enumerate(waiting, 1)}
+
+
+def _level(ledger: Ledger, lease: Lease, now: float) -> int:
+    return lease.priority + int((now - lease.asked_at) // ledger.terms.aging)
+
+
 class _Line:
     """Those who wait, in order: of those that are alike in tenant, priority and requests the first stands for all, so
     that what a queue costs goes by how many kinds of request are in it. What is granted meanwhile counts for those of
@@ -107,8 +118,8 @@ class _Line:
 
     def _line_up(self, alike: Alike) -> None:
         if alike:
-            lease, aging = alike[0], self._ledger.terms.aging
-            level = lease.priority + int((self._now - lease.asked_at) // aging)
+            lease = alike[0]
+            level = _level(self._ledger, lease, self._now)
             heapq.heappush(self._levels[level][lease.tenant], (lease.number, alike))
 
 

@@ -8,7 +8,7 @@ for document in load("job.yaml"):
 from shoal.resources.base import Metadata
 from shoal.resources.code import ClaimArchive, CodeSpec, ConfigMapArchive, GitSource
 from shoal.resources.convert import convert
-from shoal.resources.document import Document, Known, Other, parse, parse_board, parse_server
+from shoal.resources.document import Document, Known, Other, parse, parse_board, parse_server, parse_workbench
 from shoal.resources.errors import Fault, ManifestError
 from shoal.resources.loading import dump, load
 from shoal.resources.model_server import ModelServer, ModelServerSpec, ServerPhase, ServerStatus
@@ -44,6 +44,7 @@ from shoal.resources.tfjob import (
     TFJobSpec,
 )
 from shoal.resources.web_app import AppPhase, AppStatus, PathIngress
+from shoal.resources.workbench import Workbench, WorkbenchSpec
 
 __all__ = [
     "KUBEFLOW_API",
@@ -92,10 +93,13 @@ __all__ = [
     "TFJobSpec",
     "TensorBoard",
     "TensorBoardSpec",
+    "Workbench",
+    "WorkbenchSpec",
     "convert",
     "dump",
     "load",
     "parse",
     "parse_board",
     "parse_server",
+    "parse_workbench",
 ]

@@ -15,16 +15,18 @@ from shoal.resources.model_server_rules import check_server_rules
 from shoal.resources.place import Finding, Path, format_path
 from shoal.resources.pod_template import Schema
 from shoal.resources.rules import check_rules
-from shoal.resources.schema import model_server_schema, tensorboard_schema, tfjob_schema
+from shoal.resources.schema import model_server_schema, tensorboard_schema, tfjob_schema, workbench_schema
 from shoal.resources.suggestion import nearest
 from shoal.resources.tensorboard import TensorBoard
 from shoal.resources.tensorboard_rules import check_board_rules
 from shoal.resources.tfjob import KUBEFLOW_API, SHOAL_API, TFJob
+from shoal.resources.workbench import Workbench
+from shoal.resources.workbench_rules import check_workbench_rules
 
-Known = TFJob | ModelServer | TensorBoard
+Known = TFJob | ModelServer | TensorBoard | Workbench
 """The resources that are Shoal's."""
 
-R = TypeVar("R", TFJob, ModelServer, TensorBoard)
+R = TypeVar("R", TFJob, ModelServer, TensorBoard, Workbench)
 
 SHOAL_GROUP, VERSION = SHOAL_API.split("/")
 KUBEFLOW_GROUP = KUBEFLOW_API.split("/")[0]
@@ -69,6 +71,10 @@ class Document:
     def board(self) -> TensorBoard | None:
         return self.resource if isinstance(self.resource, TensorBoard) else None
 
+    @property
+    def workbench(self) -> Workbench | None:
+        return self.resource if isinstance(self.resource, Workbench) else None
+
 
 def parse(manifest: Mapping[str, Any], source: str = "") -> TFJob:
     """A TFJob from plain values, as an API server sends them.
@@ -86,6 +92,11 @@ def parse_server(manifest: Mapping[str, Any], source: str = "") -> ModelServer:
 def parse_board(manifest: Mapping[str, Any], source: str = "") -> TensorBoard:
     """The same for a TensorBoard."""
     return _parse(manifest, source, TensorBoard)
+
+
+def parse_workbench(manifest: Mapping[str, Any], source: str = "") -> Workbench:
+    """The same for a Workbench."""
+    return _parse(manifest, source, Workbench)
 
 
 def _parse(manifest: Mapping[str, Any], source: str, wanted: type[R]) -> R:
@@ -145,6 +156,11 @@ def check_board(value: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
     return _check(value, "TensorBoard", (SHOAL_API,), tensorboard_schema(), check_board_rules)
 
 
+def check_workbench(value: dict[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+    """The same for a Workbench."""
+    return _check(value, "Workbench", (SHOAL_API,), workbench_schema(), check_workbench_rules)
+
+
 def _check(
     value: dict[str, Any],
     kind: str,
@@ -164,7 +180,7 @@ class _Kind:
     """A kind of Shoal's: in which API versions it is there, and how a manifest of it is read."""
 
     apis: tuple[str, ...]
-    model: type[TFJob] | type[ModelServer] | type[TensorBoard]
+    model: type[Known]
     check: Callable[[dict[str, Any]], tuple[dict[str, Any], list[Finding]]]
 
 
@@ -172,6 +188,7 @@ KINDS = {
     "TFJob": _Kind((SHOAL_API, KUBEFLOW_API), TFJob, check_job),
     "ModelServer": _Kind((SHOAL_API,), ModelServer, check_server),
     "TensorBoard": _Kind((SHOAL_API,), TensorBoard, check_board),
+    "Workbench": _Kind((SHOAL_API,), Workbench, check_workbench),
 }
 
 

@@ -16,6 +16,7 @@ from shoal.resources.model_server import ModelServer
 from shoal.resources.pod_template import Schema, object_meta_schema, pod_template_schema
 from shoal.resources.tensorboard import TensorBoard
 from shoal.resources.tfjob import TFJob
+from shoal.resources.workbench import Workbench
 
 _DROPPED = ("title", "default", "propertyNames", "$defs")
 """Titles repeat the names, defaults are the reader's business, and a structural schema cannot constrain keys."""
@@ -42,6 +43,12 @@ def model_server_schema() -> Schema:
 def tensorboard_schema() -> Schema:
     """The whole TensorBoard, whose template is as a ModelServer's."""
     return _with_pod(structural_schema(TensorBoard))
+
+
+@cache
+def workbench_schema() -> Schema:
+    """The whole Workbench, whose template is as a ModelServer's."""
+    return _with_pod(structural_schema(Workbench))
 
 
 def _with_pod(schema: Schema) -> Schema:

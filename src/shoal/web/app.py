@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -24,6 +25,7 @@ from shoal.web.access import Door, Guard, admit
 from shoal.web.borrowing import Lender
 from shoal.web.live import Page, Pages
 from shoal.web.log_stream import LogStreams
+from shoal.web.pool import Broker, PoolView, pool_data, pool_view
 
 HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 """The names under which a browser may reach the dashboard; also through a tunnel to this machine."""
@@ -38,15 +40,17 @@ def application(
     make_runs: Callable[[], Runs],
     door: Door,
     ending: Callable[[], bool] = lambda: False,
+    broker: Broker | None = None,
 ) -> Starlette:
-    """The dashboard over the runs that `make_runs` makes, one for each thread that needs them. `ending` tells whether
-    the server is about to leave."""
-    return _Dashboard(Lender(make_runs), door, ending).application()
+    """The dashboard over the runs that `make_runs` makes, one for each thread that needs them, and over the pool of
+    `broker`. `ending` tells whether the server is about to leave."""
+    return _Dashboard(Lender(make_runs), door, ending, broker).application()
 
 
 class _Dashboard:
-    def __init__(self, lender: Lender, door: Door, ending: Callable[[], bool]) -> None:
+    def __init__(self, lender: Lender, door: Door, ending: Callable[[], bool], broker: Broker | None) -> None:
         self._lender = lender
+        self._broker = broker
         self._door = door
         self._views = views.Views(lender)
         self._pages = Pages(ending)
@@ -71,9 +75,10 @@ class _Dashboard:
             Route("/api/jobs", self._api(lambda request: self._views.jobs_data())),
             Route("/api/jobs/{name}", self._api(lambda request: self._views.job_data(request.path_params["name"]))),
             Route("/api/models", self._api(lambda request: self._views.models_data())),
+            *(self._pool_routes(self._broker) if self._broker else ()),
             Mount("/static", StaticFiles(packages=[("shoal.web", "static")])),
         ]
-        return Starlette(
+        dashboard = Starlette(
             routes=routes,
             middleware=[
                 Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS, www_redirect=False),
@@ -86,6 +91,29 @@ class _Dashboard:
                 ManifestError: partial(_run_fault, 409),
             },
         )
+        dashboard.state.has_pool = self._broker is not None
+        return dashboard
+
+    def _pool_routes(self, broker: Broker) -> list[Route]:
+        def look() -> PoolView:
+            return pool_view(broker, time.time())
+
+        def page() -> Page:
+            return self._pages.page("pool", lambda: rendering.pool_parts(look()))
+
+        async def shown(request: Request) -> Response:
+            await page().look(newest=True)
+            parts = {id: html for id, (_, html) in page().fragments.items()}
+            return _html(request, "pool.html", page=page(), parts=parts, events="/pool/events")
+
+        async def events(request: Request) -> Response:
+            return self._events(request, page())
+
+        return [
+            Route("/pool", shown),
+            Route("/pool/events", events),
+            Route("/api/pool", self._api(lambda request: pool_data(look()))),
+        ]
 
     # --- pages
 
@@ -248,7 +276,9 @@ def _stream(events: Any) -> Response:
 def _html(request: Request, template: str, code: int = 200, **values: object) -> HTMLResponse:
     theme = request.cookies.get(THEME_COOKIE, "auto")
     here = request.url.path
-    shown = rendering.page(template, theme=theme if theme in THEMES else "auto", themes=THEMES, here=here, **values)
+    theme = theme if theme in THEMES else "auto"
+    has_pool = request.app.state.has_pool
+    shown = rendering.page(template, theme=theme, themes=THEMES, here=here, has_pool=has_pool, **values)
     return HTMLResponse(shown, code)
 
 

@@ -13,6 +13,7 @@ from shoal import __version__
 from shoal.durations import format_seconds
 from shoal.web import views
 from shoal.web.curves import loss_curve, rate_curve
+from shoal.web.pool import PoolView
 from shoal.web.views import JobRow, JobView, ModelsView
 
 MARKS = {
@@ -28,6 +29,10 @@ MARKS = {
     "Updating": "going",
     "Failed": "bad",
     "Damaged": "bad",
+    "ok": "good",
+    "silent": "bad",
+    "sick": "bad",
+    "drained": "warning",
 }
 """How a phase looks: by colour, and by its word, which is always there."""
 
@@ -110,3 +115,8 @@ def job_parts(job: JobView) -> dict[str, str]:
 
 def models_parts(models: ModelsView) -> dict[str, str]:
     return {"servers": ENVIRONMENT.get_template("models_servers.html").render(models=models)}
+
+
+def pool_parts(pool: PoolView) -> dict[str, str]:
+    names = ("lent", "gpus", "queue", "tenants")
+    return {name: ENVIRONMENT.get_template(f"pool_{name}.html").render(pool=pool) for name in names}

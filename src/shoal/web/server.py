@@ -10,14 +10,16 @@ import uvicorn
 from shoal.runs import RunError, Runs
 from shoal.web.access import Door
 from shoal.web.app import application
+from shoal.web.pool import Broker
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 3
 
 
-def serve(make_runs: Callable[[], Runs], port: int, show: Callable[[str], None]) -> None:
-    """Serve on `port`, or on a free one for 0, until SIGINT or SIGTERM. `show` is told the address that opens the next
-    browser, again each time one has been used. Raises RunError where the port is taken."""
+def serve(make_runs: Callable[[], Runs], port: int, show: Callable[[str], None], broker: Broker | None = None) -> None:
+    """Serve on `port`, or on a free one for 0, until SIGINT or SIGTERM. `broker` is that of the pool to show. `show` is
+    told the address that opens the next browser, again each time one has been used. Raises RunError where the port is
+    taken."""
     with _listen(port) as listening:
         chosen = listening.getsockname()[1]
 
@@ -27,7 +29,7 @@ def serve(make_runs: Callable[[], Runs], port: int, show: Callable[[str], None])
         door = Door(chosen, tell)
         server = uvicorn.Server(
             uvicorn.Config(
-                application(make_runs, door, lambda: server.should_exit),
+                application(make_runs, door, lambda: server.should_exit, broker),
                 log_level="warning",
                 access_log=False,
                 lifespan="off",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from shoal.resources import ReplicaType, TFJob
+from shoal.resources import Phase, ReplicaType, TFJob
 from shoal.runs import INTERRUPTED, SERVING, Description, Look, Measurement, Place, Run, RunError, Runs
 from shoal.told import run_as_data, server_as_data
 from shoal.web.borrowing import Lender
@@ -131,7 +131,6 @@ def _row(name: str, look: Look) -> JobRow:
     status = look.snapshot.status
     counts = status.replica_statuses.values()
     progress = status.progress
-    still = not status.phase.final and look.phase != INTERRUPTED
     return JobRow(
         name=name,
         phase=look.phase,
@@ -139,7 +138,7 @@ def _row(name: str, look: Look) -> JobRow:
         done=sum(count.succeeded for count in counts),
         failed=sum(count.failed for count in counts),
         step=progress.step if progress else None,
-        rate=progress.steps_per_second if progress and still else None,
+        rate=progress.steps_per_second if progress and look.phase == Phase.RUNNING else None,
         loss=progress.loss if progress else None,
         retries=status.retries,
         began=status.start_time,

@@ -20,7 +20,13 @@ from tests.cluster.waiting import wait_until
 
 CHART = Path(__file__).parents[3] / "charts" / "shoal"
 CRDS = CHART / "crds"
-CRD_NAMES = ("tfjobs.shoal.dev", "tfjobs.kubeflow.org", "modelservers.shoal.dev", "tensorboards.shoal.dev")
+CRD_NAMES = (
+    "tfjobs.shoal.dev",
+    "tfjobs.kubeflow.org",
+    "modelservers.shoal.dev",
+    "tensorboards.shoal.dev",
+    "workbenches.shoal.dev",
+)
 RBAC = "rbac.authorization.k8s.io/v1"
 COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "operator"]
 
@@ -99,9 +105,9 @@ def install_crds(cluster: ApiCluster | NodeCluster) -> None:
         kubectl.wait_for(f"crd/{name}", established)
 
 
-def give_rights(cluster: ApiCluster) -> Path:
+def give_rights(cluster: ApiCluster, values: Values | None = None) -> Path:
     """The kubeconfig of the service account of an installation in `default`, which has the operator's rights alone."""
-    objects = operator_objects(Values(), "default")
+    objects = operator_objects(values or Values(), "default")
     cluster.kubectl.apply(*(each for each in objects if each["apiVersion"] == RBAC or each["kind"] == "ServiceAccount"))
     return service_account_kubeconfig(cluster, "default", "shoal-operator")
 

@@ -63,6 +63,14 @@ EVERYTHING: dict[str, Any] = {
         "metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}],
     },
     "podDisruptionBudget": {"maxUnavailable": 2},
+    "gpu": {
+        "pool": {
+            "broker": "https://gpus.example.com:8480",
+            "existingSecret": "pool",
+            "resources": ["gpus.example.com/gpu"],
+            "port": 8480,
+        }
+    },
     "devicePlugin": {
         "enabled": True,
         "resourceName": "bitfusion.io/gpu",
@@ -90,6 +98,11 @@ CHOICES: dict[str, dict[str, Any]] = {
     "a policy for all": {"networkPolicy": {"enabled": True}},
     "device plugins": {"devicePlugin": {"enabled": True}},
     "device plugins that label nothing": {"devicePlugin": {"enabled": True, "labelNode": False}},
+    "a pool": {"gpu": {"pool": {"broker": "https://gpus:8470"}}},
+    "a pool for one namespace": {
+        "gpu": {"pool": {"broker": "https://gpus:8470"}},
+        "operator": {"watchNamespace": "team-a"},
+    },
     "no webhook": {
         "webhook": {"enabled": False, "certificate": {"existingSecret": "unused"}},
         "networkPolicy": {"enabled": True},
@@ -114,6 +127,7 @@ NONSENSE: dict[str, tuple[dict[str, Any], str]] = {
     "a time that the API server refuses": ({"webhook": {"timeoutSeconds": 31}}, "/webhook/timeoutSeconds"),
     "a bundle that is not in base64": ({"webhook": {"certificate": {"caBundle": "-----BEGIN"}}}, "/caBundle"),
     "a resource that is none": ({"devicePlugin": {"resourceName": "gpu"}}, "/devicePlugin/resourceName"),
+    "a broker that is none": ({"gpu": {"pool": {"broker": "gpus:8470"}}}, "/gpu/pool/broker"),
     "a budget that blocks drains": ({"podDisruptionBudget": {"maxUnavailable": 0}}, "/podDisruptionBudget"),
 }
 

@@ -160,7 +160,7 @@ def test_members_do_their_work_and_see_nothing_of_each_other(teams: tuple[Member
 def test_nothing_that_a_member_may_do_leads_further(teams: tuple[Member, Member]) -> None:
     ours, _ = teams
     writable = {resource for verb, resource in rights(ours.kubectl) if verb not in ("get", "list", "watch")}
-    kinds = {"tfjobs", "tfjobs/scale", "modelservers", "modelservers/scale", "tensorboards"}
+    kinds = {"tfjobs", "tfjobs/scale", "modelservers", "modelservers/scale", "tensorboards", "workbenches"}
     work = {"pods", "pods/exec", "pods/portforward", "configmaps", "secrets", "persistentvolumeclaims"}
     assert writable == kinds | work
     readable = {resource for verb, resource in rights(ours.kubectl) if verb == "get"}

@@ -39,14 +39,22 @@ class WebhookOperator:
     """An operator whose webhook listens on a port of `cluster`'s own address."""
 
     def __init__(
-        self, cluster: ApiCluster, name: str, *options: str, before: str = QUICK, certificates: Path | None = None
+        self,
+        cluster: ApiCluster,
+        name: str,
+        *options: str,
+        before: str = QUICK,
+        certificates: Path | None = None,
+        values: Values | None = None,
     ) -> None:
         """With `certificates`, those of a folder; otherwise it makes its own."""
         self.address = cluster.control_plane.address
         self.port = free_port(self.address)
         own = [f"--webhook-host={self.address}", f"--webhook-configuration={NAME}"]
         words = [f"--webhook-port={self.port}", *([f"--webhook-tls={certificates}"] if certificates else own)]
-        self.process = OperatorProcess(cluster, name, *words, *options, kubeconfig=give_rights(cluster), before=before)
+        self.process = OperatorProcess(
+            cluster, name, *words, *options, kubeconfig=give_rights(cluster, values), before=before
+        )
         self._cluster = cluster
 
     def wait_until_ready(self) -> WebhookOperator:
@@ -72,10 +80,12 @@ class WebhookOperator:
             connection.close()
 
 
-def register(cluster: ApiCluster, at: WebhookOperator | None, failure_policy: str = "Fail") -> None:
+def register(
+    cluster: ApiCluster, at: WebhookOperator | None, failure_policy: str = "Fail", values: Values | None = None
+) -> None:
     """The installation's webhook configurations. The machine on which the operator runs is reached by no Service of
     the cluster, so the URL is written in its place."""
-    for each in operator_objects(Values(), "default"):
+    for each in operator_objects(values or Values(), "default"):
         if each["kind"].endswith("WebhookConfiguration"):
             for webhook in each["webhooks"]:
                 webhook["failurePolicy"] = failure_policy

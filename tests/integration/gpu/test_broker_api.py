@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -16,7 +17,7 @@ from shoal.gpu.audit import Audit
 from shoal.gpu.broker import Broker
 from shoal.gpu.broker_server import BrokerServer
 from shoal.gpu.tenants import Tenants, token_hash
-from shoal.pool.ledger import Terms
+from shoal.pool.ledger import Ledger, Terms
 from shoal.pool.quota import Quota
 from tests.integration.gpu.brokers import TOKENS, Agent, bearer, write_tenants
 
@@ -217,6 +218,7 @@ async def test_the_description_names_every_endpoint_and_its_bodies(client: httpx
         "/v1/leases",
         "/v1/leases/{id}",
         "/v1/leases/{id}/renew",
+        "/v1/renewals",
         "/v1/hosts",
         "/v1/hosts/{host}/report",
         "/v1/hosts/{host}/drain",
@@ -257,6 +259,90 @@ async def test_a_drained_host_takes_nothing_and_its_agent_is_told(client: httpx2
     agent.heed(await asyncio.wait_for(reporting, 60))
     assert agent.holdings.drained
     assert (await ask(client))["reason"].endswith("(drained hosts: 1)")
+
+
+OWN = "k" * 43
+"""A token that who asks has made."""
+
+
+async def test_asking_again_with_ones_own_token_answers_the_same_lease(
+    client: httpx2.AsyncClient, broker: Broker
+) -> None:
+    ready(broker)
+    agent = Agent("h", gpus=2)
+    await talk(client, agent)
+    first, again = [await ask(client, token=OWN) for _ in range(2)]
+    assert first["id"] == again["id"]
+    assert first["token"] == OWN
+    other = await ask(client, "speech", token=OWN)
+    assert other["id"] != first["id"], "another tenant's token of the same letters is another one"
+    key = bearer("vision", OWN)
+    assert (await client.post(f"/v1/leases/{first['id']}/renew", headers=key)).status_code == 200
+    await client.delete(f"/v1/leases/{first['id']}", headers=bearer("vision"))
+    assert (await ask(client, token=OWN))["id"] != first["id"], "one that has ended is not answered again"
+
+
+async def test_a_broker_that_starts_takes_no_own_token_before_agents_have_told(
+    client: httpx2.AsyncClient, broker: Broker
+) -> None:
+    """What the agents have yet to tell may be the lease that is asked for again."""
+    agent = Agent("h")
+    body = {**ONE, "token": OWN}
+    early = await client.post("/v1/leases", json=body, headers=bearer("vision"))
+    assert early.status_code == 503
+    ready(broker)
+    lease = await ask(client, token=OWN)
+    await talk(client, agent, 3)
+    broker.ledger = Ledger("next", broker.now(), broker.ledger.terms, broker.tenants.quotas)
+    assert (await client.post("/v1/leases", json=body, headers=bearer("vision"))).status_code == 503
+    await talk(client, agent)
+    assert (await ask(client, token=OWN))["id"] == lease["id"]
+
+
+async def test_all_leases_of_a_tenant_are_kept_by_one_request(client: httpx2.AsyncClient, broker: Broker) -> None:
+    ready(broker)
+    agent = Agent("h")
+    mine = [await ask(client) for _ in range(3)]
+    other = await ask(client, "speech")
+    known = {token_hash(lease["token"]): "queued" for lease in mine}
+    theirs, nobodys = token_hash(other["token"]), "0" * 64
+
+    async def renew(leases: dict[str, str], wait: float = 0) -> dict[str, Any]:
+        response = await client.post(
+            "/v1/renewals", json={"leases": leases}, params={"wait": str(wait)}, headers=bearer("vision")
+        )
+        assert response.status_code == 200, response.text
+        return dict(response.json())
+
+    for lease in broker.ledger.leases.values():
+        lease.renewed_at = -1000.0
+    found = await renew(known | {theirs: "queued", nobodys: None})
+    assert [found["leases"][key]["place"] for key in known] == [1, 2, 3]
+    assert found["unknown"] == sorted([theirs, nobodys])
+    assert broker.ledger.leases[other["id"]].renewed_at == -1000.0, "another tenant's is neither told nor kept"
+    assert all(broker.ledger.leases[lease["id"]].renewed_at > -1000.0 for lease in mine)
+    waiting = asyncio.create_task(renew(known, wait=30))
+    await waited_for(broker, "tenant vision")
+    await talk(client, agent)
+    found = await asyncio.wait_for(waiting, 20)
+    told = [(found["leases"][key]["state"], found["leases"][key]["place"]) for key in known]
+    assert told == [("granted", None), ("queued", 1), ("queued", 2)]
+    await client.delete(f"/v1/leases/{mine[0]['id']}", headers=bearer("vision"))
+    ended = next(iter(known))
+    assert (await renew({ended: "granted"}, wait=30))["leases"][ended]["state"] == "released"
+
+
+async def test_what_is_unknown_to_a_broker_that_has_just_started_is_waited_for(
+    client: httpx2.AsyncClient, broker: Broker
+) -> None:
+    body = {"leases": {"0" * 64: "running"}}
+    response = await client.post("/v1/renewals", json=body, params={"wait": "0.2"}, headers=bearer("vision"))
+    assert response.json() == {"leases": {}, "unknown": ["0" * 64], "settling": True}
+
+
+def ready(broker: Broker) -> None:
+    """As if it had started long ago."""
+    broker.ledger.started_at = -1e6
 
 
 async def test_an_admin_grants_a_tenant_and_withdraws_it(

@@ -30,8 +30,8 @@ def test_a_program_computes_on_half_a_gpu(pool: tuple[httpx2.Client, dict[str, s
     assert done.stdout.splitlines() == ["1 software 8192", "done"]
 
 
-@pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not here: uv pip install --group numba")
 def test_kernels_of_numba_compute(pool: tuple[httpx2.Client, dict[str, str]]) -> None:
+    assert find_spec("numba_cuda"), "numba-cuda is not here: make test-integration, or uv pip install --group numba"
     done = run(pool[1], sys.executable, "-W", "ignore", str(HERE / "programs" / "numba_kernels.py"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["thread 0", "thread 1", "thread 2", "700"]

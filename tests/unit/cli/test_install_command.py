@@ -8,6 +8,7 @@ import yaml
 from shoal.resources.crd import kubeflow_crd, shoal_crd
 from shoal.resources.model_server_crd import model_server_crd
 from shoal.resources.tensorboard_crd import tensorboard_crd
+from shoal.resources.workbench_crd import workbench_crd
 
 
 def printed(result):
@@ -23,8 +24,8 @@ def container(objects):
 def test_everything_is_printed_in_the_order_in_which_it_is_needed(shoal):
     objects = printed(shoal("install", "--print"))
     kinds = [each["kind"] for each in objects]
-    assert objects[:4] == [shoal_crd(), kubeflow_crd(), model_server_crd(), tensorboard_crd()]
-    assert kinds[4:6] == ["Namespace", "ServiceAccount"]
+    assert objects[:5] == [shoal_crd(), kubeflow_crd(), model_server_crd(), tensorboard_crd(), workbench_crd()]
+    assert kinds[5:7] == ["Namespace", "ServiceAccount"]
     assert kinds.index("Deployment") > max(index for index, kind in enumerate(kinds) if "Role" in kind)
     assert {each["metadata"]["namespace"] for each in objects if "namespace" in each["metadata"]} == {"shoal-system"}
 

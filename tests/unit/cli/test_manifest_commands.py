@@ -12,6 +12,7 @@ from shoal.resources import dump, load, parse
 from shoal.resources.yaml_text import write_yaml
 from tests.unit.resources.manifests import changed, manifest
 from tests.unit.resources.test_tensorboard import SMALL as BOARD
+from tests.unit.resources.test_workbench import SMALL as BENCH
 
 EXAMPLES = Path(__file__).parents[3] / "examples/compat"
 GOOD = manifest(roles=("Chief", "Worker"), strategy="AllReduce")
@@ -220,3 +221,13 @@ def test_a_tensorboard_is_rendered_linted_and_kept_by_convert(shoal, written):
     linted = shoal("lint", board)
     assert (linted.code, linted.err) == (0, "nothing to complain about\n")
     assert yaml.safe_load(shoal("convert", board, "--to", "kubeflow.org").out) == BOARD
+
+
+def test_a_workbench_is_rendered_and_kept_by_convert(shoal, written):
+    bench = written(BENCH)
+    rendered = list(yaml.safe_load_all(shoal("render", bench, "--namespace", "team").out))
+    assert [each["kind"] for each in rendered] == [
+        *("Secret", "ServiceAccount", "Role", "RoleBinding", "Deployment", "Service"),
+    ]
+    assert {each["metadata"]["namespace"] for each in rendered} == {"team"}
+    assert yaml.safe_load(shoal("convert", bench, "--to", "kubeflow.org").out) == BENCH

@@ -175,7 +175,7 @@ def test_encodings(tmp_path, encoding):
         ("kubeflow.org/v1", "PyTorchJob", "kind: Shoal does not run a PyTorchJob; remove the document, or write the job as a TFJob"),
         ("kubeflow.org/v1", "TFJobs", "kind: Shoal does not run a TFJobs; did you mean TFJob?"),
         ("shoal.dev/v1", "TFJobs", 'kind: shoal.dev/v1 has no kind "TFJobs"; did you mean TFJob?'),
-        ("shoal.dev/v1", "Gadget", 'kind: shoal.dev/v1 has no kind "Gadget"; it has TFJob, ModelServer, TensorBoard'),
+        ("shoal.dev/v1", "Gadget", 'kind: shoal.dev/v1 has no kind "Gadget"; it has TFJob, ModelServer, TensorBoard, Workbench'),
         (None, "TFJob", "apiVersion: missing; every manifest says what it is, as in apiVersion: shoal.dev/v1"),
         ("shoal.dev/v1", None, "kind: missing; every manifest says what it is, as in kind: TFJob"),
         (1, "TFJob", "apiVersion: expected text; every manifest says what it is, as in apiVersion: shoal.dev/v1"),

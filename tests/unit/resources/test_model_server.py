@@ -163,7 +163,7 @@ def test_a_model_server_of_another_group_is_left_alone(tmp_path):
     [
         ("kind", "Modelserver", ['kind: no such kind as "Modelserver"; did you mean ModelServer?']),
         ("kind", "ModelSever", ['kind: shoal.dev/v1 has no kind "ModelSever"; did you mean ModelServer?']),
-        ("kind", "Thing", ['kind: shoal.dev/v1 has no kind "Thing"; it has TFJob, ModelServer, TensorBoard']),
+        ("kind", "Thing", ['kind: shoal.dev/v1 has no kind "Thing"; it has TFJob, ModelServer, TensorBoard, Workbench']),
         ("apiVersion", "shoal.dev/v2", ['apiVersion: no ModelServer in "shoal.dev/v2"; did you mean shoal.dev/v1?']),
         ("apiVersion", "kubeflow.org/v1", ['apiVersion: no ModelServer in "kubeflow.org/v1"; write shoal.dev/v1']),
         ("metadata.name", ..., ["metadata.name: missing; name the server"]),

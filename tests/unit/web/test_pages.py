@@ -11,6 +11,7 @@ from shoal.resources import FirstFailure, Phase, Progress
 from shoal.runs import Measurement
 from shoal.web.curves import loss_curve, rate_curve
 from tests.unit.cli.test_run_commands import ended
+from tests.unit.local.event_files import event_file, record
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 
@@ -37,6 +38,13 @@ def test_the_list_tells_of_each_job(browser):
         "good": "Succeeded",
         "bad": "Failed",
     }
+
+
+@pytest.mark.parametrize(("phase", "shown"), [(Phase.RUNNING, True), (Phase.SUSPENDED, False), (Phase.FAILED, False)])
+def test_a_rate_is_told_while_it_trains(browser, phase, shown):
+    progress = Progress(replica="worker-0", step=7, steps_per_second=34.25, loss=0.5, time=1.0)
+    with ended("train", phase, progress=progress).supervised():
+        assert ("34.25" in browser.get("/").text) == shown
 
 
 def test_what_is_shown_may_look_like_markup(browser):
@@ -171,6 +179,13 @@ def test_a_step_that_was_done_again_counts_once(browser):
     run.progress_file("worker-0", 1).write_text('{"time": 8, "step": 2, "loss": 2}\n{"time": 9, "step": 3}\nhalf a li')
     told = browser.get("/api/jobs/train").json()["history"]
     assert [(each["step"], each["loss"]) for each in told] == [(1, 4.0), (2, 2.0), (3, None)]
+
+
+def test_a_script_that_reports_its_accuracy_alone_is_drawn_from_its_event_files(browser):
+    run = ended("train", progress=Progress(replica="worker-0", step=30, time=3.0))
+    run.progress_file("worker-0", 0).write_text('{"time": 31, "step": 30, "accuracy": 0.9}\n')
+    event_file(run.volumes / "train", 7, *(record(step, float(step), loss=1 / step) for step in range(1, 31)))
+    assert "Loss: 1 at step 1, 0.03333 at step 30" in browser.get("/jobs/train").text
 
 
 @pytest.mark.parametrize("losses", [[], [1.0], [None, None], [float("nan"), float("inf")]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from shoal.kubernetes.install.naming import Release
@@ -43,8 +44,8 @@ def _pod(values: Values, release: Release) -> Object:
         "containers": [_container(values, release)],
         "topologySpreadConstraints": [spread],
     }
-    if secret := _given_secret(values):
-        pod["volumes"] = [{"name": "webhook-tls", "secret": {"secretName": secret, "defaultMode": 420}}]
+    if volumes := list(_volumes(values)):
+        pod["volumes"] = volumes
     chosen = {
         "imagePullSecrets": values.image_pull_secrets,
         "priorityClassName": values.priority_class_name,
@@ -61,7 +62,7 @@ def _container(values: Values, release: Release) -> Object:
         "image": values.image.reference(release.version),
         "imagePullPolicy": values.image.pull_policy.value,
         "command": ["shoal", "operator"],
-        "args": [*_arguments(values), *arguments(values, release)],
+        "args": [*_arguments(values), *arguments(values, release), *_pool(values)],
         "env": [_field("POD_NAME", "metadata.name"), _field("POD_NAMESPACE", "metadata.namespace")],
         "ports": _ports(values),
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "periodSeconds": 10, "timeoutSeconds": 5},
@@ -72,10 +73,32 @@ def _container(values: Values, release: Release) -> Object:
             "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
         },
-        **({"volumeMounts": [_MOUNT]} if _given_secret(values) else {}),
+        **({"volumeMounts": mounts} if (mounts := _mounts(values)) else {}),
     }
 
 
+def _mounts(values: Values) -> list[Object]:
+    return [_MOUNT] * bool(_given_secret(values)) + [_POOL_MOUNT] * bool(values.gpu.pool.broker)
+
+
+def _volumes(values: Values) -> Iterator[Object]:
+    if secret := _given_secret(values):
+        yield {"name": "webhook-tls", "secret": {"secretName": secret, "defaultMode": 420}}
+    if values.gpu.pool.broker:
+        secret = values.gpu.pool.existing_secret
+        yield {"name": "gpu-pool", "secret": {"secretName": secret, "defaultMode": 420}}
+
+
+def _pool(values: Values) -> list[str]:
+    pool = values.gpu.pool
+    if not pool.broker:
+        return []
+    files = [f"--pool-token-file={POOL_FOLDER}/token", f"--pool-ca={POOL_FOLDER}/ca.crt"]
+    return [f"--pool-broker={pool.broker}", *files, *(f"--pool-resource={name}" for name in pool.resources)]
+
+
+POOL_FOLDER = "/etc/shoal/gpu-pool"
+_POOL_MOUNT = {"name": "gpu-pool", "mountPath": POOL_FOLDER, "readOnly": True}
 _MOUNT = {"name": "webhook-tls", "mountPath": TLS_FOLDER, "readOnly": True}
 
 

@@ -16,6 +16,7 @@ from shoal.kubernetes.install.rights import (
     IN_NAMESPACES,
     OF_LEASE,
     OF_NODES,
+    OF_POOL,
     OF_SECRET,
     Right,
     of_configurations,
@@ -27,6 +28,7 @@ from shoal.kubernetes.serving.pods import REST
 from shoal.resources.crd import kubeflow_crd, shoal_crd
 from shoal.resources.model_server_crd import model_server_crd
 from shoal.resources.tensorboard_crd import tensorboard_crd
+from shoal.resources.workbench_crd import workbench_crd
 
 Object = dict[str, Any]
 RBAC_API = "rbac.authorization.k8s.io"
@@ -34,7 +36,7 @@ RBAC_API = "rbac.authorization.k8s.io"
 
 def definitions() -> list[Object]:
     """The CRDs."""
-    return [shoal_crd(), kubeflow_crd(), model_server_crd(), tensorboard_crd()]
+    return [shoal_crd(), kubeflow_crd(), model_server_crd(), tensorboard_crd(), workbench_crd()]
 
 
 def namespace_object(name: str, values: Values) -> Object:
@@ -76,6 +78,10 @@ class _Installation:
             yield self._network_policy()
         yield from monitoring_objects(values, self.release)
 
+    @property
+    def _pooled(self) -> bool:
+        return bool(self.values.gpu.pool.broker)
+
     def _service_account(self) -> Object:
         about = self.release.metadata(self.release.service_account)
         if annotations := self.values.service_account.annotations:
@@ -87,15 +93,18 @@ class _Installation:
         yield _role("ClusterRole", self.release.cluster_metadata(name), IN_NAMESPACES)
         yield _role("ClusterRole", self.release.cluster_metadata(cluster), IN_CLUSTER)
         yield _role("Role", self._lease_metadata(), OF_LEASE)
+        if self._pooled:
+            yield _role("ClusterRole", self.release.cluster_metadata(f"{name}-pool"), OF_POOL)
 
     def _bindings(self) -> Iterator[Object]:
         name, cluster = self.release.fullname, f"{self.release.fullname}-volumes"
         watched = self.values.operator.watch_namespace
-        if watched:
-            about = {**self.release.metadata(name), "namespace": watched}
-            yield self._binding("RoleBinding", about, "ClusterRole", name)
-        else:
-            yield self._binding("ClusterRoleBinding", self.release.cluster_metadata(name), "ClusterRole", name)
+        for role in [name] + [f"{name}-pool"] * self._pooled:
+            if watched:
+                about = {**self.release.metadata(role), "namespace": watched}
+                yield self._binding("RoleBinding", about, "ClusterRole", role)
+            else:
+                yield self._binding("ClusterRoleBinding", self.release.cluster_metadata(role), "ClusterRole", role)
         yield self._binding("ClusterRoleBinding", self.release.cluster_metadata(cluster), "ClusterRole", cluster)
         lease = self._lease_metadata()
         yield self._binding("RoleBinding", lease, "Role", lease["name"])
@@ -182,6 +191,7 @@ class _Installation:
                 "egress": [
                     {"ports": [{"port": port, "protocol": "TCP"} for port in policy.api_server_ports]},
                     to_servers,
+                    *([{"ports": [{"port": self.values.gpu.pool.port, "protocol": "TCP"}]}] if self._pooled else []),
                 ],
             },
         }

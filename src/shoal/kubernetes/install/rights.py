@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from shoal.kubernetes.operator.lease_name import LEASE
+from shoal.kubernetes.tenants.names import POOL_SECRET
 from shoal.kubernetes.webhook.names import SECRET
 
 
@@ -29,17 +30,33 @@ class Right:
 
 
 _JOBS = ("shoal.dev", "kubeflow.org")
-_ALL = ("get", "list", "watch", "create", "patch", "delete")
+_READ = ("get", "list", "watch")
+_ALL = (*_READ, "create", "patch", "delete")
+_MADE_ONCE = ("get", "create", "patch")
+
+OF_WORKBENCHES = (
+    Right(_JOBS, ("tfjobs",), _ALL),
+    Right(("shoal.dev",), ("modelservers", "tensorboards"), _ALL),
+    Right(_JOBS, ("tfjobs/scale", "modelservers/scale"), ("get", "patch")),
+    Right(("",), ("configmaps",), _ALL),
+    Right(("",), ("pods", "services", "persistentvolumeclaims", "events"), _READ),
+    Right(("",), ("pods/log",), ("get",)),
+    Right(("apps",), ("deployments",), _READ),
+    Right(("events.k8s.io",), ("events",), _READ),
+)
+"""What code in a workbench may do in its namespace: what `shoal`'s commands take to run jobs and to look at them. It is
+less than a tenant's members may, and no way to more: no pods, no secrets, no roles, no workbenches."""
 
 IN_NAMESPACES = (
     Right(_JOBS, ("tfjobs",), ("get", "list", "watch", "delete")),
     Right(_JOBS, ("tfjobs/status",), ("patch",)),
     Right(("shoal.dev",), ("modelservers",), ("get", "list", "watch", "create", "patch")),
     Right(("shoal.dev",), ("tensorboards",), ("get", "list", "watch")),
-    Right(("shoal.dev",), ("modelservers/status", "tensorboards/status"), ("patch",)),
+    Right(("shoal.dev",), ("workbenches",), ("get", "list", "watch", "patch"), why="It stops those that are idle."),
+    Right(("shoal.dev",), ("modelservers/status", "tensorboards/status", "workbenches/status"), ("patch",)),
     Right(
         _JOBS,
-        ("tfjobs/finalizers", "modelservers/finalizers", "tensorboards/finalizers"),
+        ("tfjobs/finalizers", "modelservers/finalizers", "tensorboards/finalizers", "workbenches/finalizers"),
         ("update",),
         why="OwnerReferencesPermissionEnforcement, as OpenShift has it, asks for the right to set owners' finalizers.",
     ),
@@ -59,6 +76,11 @@ IN_NAMESPACES = (
     Right(("gateway.networking.k8s.io",), ("httproutes",), _ALL),
     Right(("scheduling.volcano.sh", "scheduling.x-k8s.io"), ("podgroups",), ("create", "patch", "delete")),
     Right(("events.k8s.io",), ("events",), ("create",)),
+    Right(("",), ("secrets",), ("create",), why="Workbenches' tokens, which it makes and never reads."),
+    Right(("",), ("serviceaccounts",), _MADE_ONCE),
+    Right(("rbac.authorization.k8s.io",), ("roles", "rolebindings"), _MADE_ONCE, why="Of workbenches."),
+    replace(OF_WORKBENCHES[0], why="From here on: what it gives workbenches. Nobody can give what he has not."),
+    *OF_WORKBENCHES[1:],
 )
 """In the namespaces whose jobs and servers it looks after."""
 
@@ -76,6 +98,14 @@ OF_SECRET = (
     Right(("",), ("secrets",), ("get", "patch"), (SECRET,)),
 )
 """In the operator's namespace alone: the webhook's certificates."""
+
+OF_POOL = (
+    Right(("",), ("pods", "pods/status"), ("patch",), why="The gate is lifted, and why a pod waits is told."),
+    Right(("",), ("secrets",), ("create", "delete"), why="What was lent, for the pod."),
+    Right(("",), ("namespaces",), ("get",), why="Whether it is a tenant's, who asks by a token of its own."),
+    Right(("",), ("secrets",), ("get",), (POOL_SECRET,), "That token."),
+)
+"""In the namespaces whose pods ask for GPUs of a pool."""
 
 OF_NODES = (
     Right(

@@ -11,11 +11,13 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from shoal.kubernetes.gpu_names import GPU_NAMES, KUBELET_PLUGINS
+from shoal.kubernetes.pooled.asked import POOLED_RESOURCES
 from shoal.resources.base import Model
 
 NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 Port = Annotated[int, Field(ge=1, le=65535)]
 Name = Annotated[str, Field(pattern=rf"^({NAME})?$", max_length=63)]
+PooledResource = Annotated[str, Field(pattern=r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$")]
 Labels = dict[str, str]
 Interval = Annotated[str, Field(pattern=r"^([0-9]+(ms|s|m|h))+$")]
 Quantity = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi)?$")] | int | float
@@ -263,6 +265,26 @@ class DevicePlugin(_Part):
     """Taints that the plugins tolerate, as nodes with GPUs often have them."""
 
 
+class Pool(_Part):
+    """A pool of GPUs, whose broker is asked for what pods ask for."""
+
+    broker: Annotated[str, Field(pattern=r"^(https?://[^/\s]+)?$")] = ""
+    """Such as https://gpus.example.com:8470. Empty: GPUs are those of the cluster alone."""
+    existing_secret: Annotated[str, Field(pattern=rf"^({NAME}(\.{NAME})*)?$", max_length=253)] = "shoal-gpu-pool"
+    """A Secret in the operator's namespace: `token`, of a tenant of the broker, and `ca.crt`, whom to trust."""
+    resources: Annotated[list[PooledResource], Field(min_length=1)] = list(POOLED_RESOURCES)
+    """What stands for a GPU of the pool in a container's limits."""
+    port: Port = 8470
+    """Of the broker: a network policy lets the operator reach it."""
+
+
+class GPU(_Part):
+    """GPUs that are not the cluster's own."""
+
+    pool: Pool = Pool()
+    """Those of a pool. Webhook and Kubernetes 1.30 or later are needed."""
+
+
 class Values(_Part):
     """Values of the chart `shoal`, which installs Shoal's operator."""
 
@@ -304,6 +326,8 @@ class Values(_Part):
     """What may reach the operator, and what it may reach."""
     pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
     """How many replicas a drain may take at a time."""
+    gpu: GPU = GPU()
+    """GPUs that are not the cluster's own."""
     device_plugin: DevicePlugin = DevicePlugin()
     """Offers the GPUs of nodes, or shares of the pool, to pods."""
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}

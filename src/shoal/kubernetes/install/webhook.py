@@ -71,13 +71,31 @@ def _configuration(kind: str, verb: str, values: Values, release: Release) -> Ob
     jobs = [_rule(api, "tfjobs") for api in (SHOAL_API, KUBEFLOW_API)]
     webhooks = [{"name": f"{verb}.tfjobs.shoal.dev", "rules": jobs, **common}]
     if kind == "Validating":  # nothing of the others is written for their users
-        for plural in ("modelservers", "tensorboards"):
+        for plural in ("modelservers", "tensorboards", "workbenches"):
             webhooks.append({"name": f"{verb}.{plural}.shoal.dev", "rules": [_rule(SHOAL_API, plural)], **common})
+    elif values.gpu.pool.broker:
+        webhooks.append(_gate(values, {**common, "clientConfig": {**client, "service": {**service, "path": "/gpu"}}}))
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": f"{kind}WebhookConfiguration",
         "metadata": about,
         "webhooks": webhooks,
+    }
+
+
+def _gate(values: Values, common: Object) -> Object:
+    """Of pods that ask for GPUs of the pool, and of no other: so a pod of the operator's own never waits for it, and
+    none that asks slips through while no operator answers."""
+    named = ", ".join(f"'{name}'" for name in values.gpu.pool.resources)
+    limits = "has(c.resources) && has(c.resources.limits)"
+    asks = f"object.spec.containers.exists(c, {limits} && [{named}].exists(name, name in c.resources.limits))"
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    return {
+        "name": "gpu.pods.shoal.dev",
+        **common,
+        "failurePolicy": "Fail",
+        "matchConditions": [{"name": "asks-for-gpus", "expression": asks}],
+        "rules": [{**pods, "scope": "Namespaced"}],
     }
 
 

@@ -94,8 +94,17 @@ class API(Protocol):
         """Server-side apply: create the object, or set these fields of it, and take back those once set."""
         ...
 
-    async def patch(self, kind: Kind[V], namespace: str | None, name: str, patch: Object, subresource: str = "") -> V:
-        """Merge patch. A `metadata.resourceVersion` in it must be the current one, else ConflictError."""
+    async def patch(
+        self,
+        kind: Kind[V],
+        namespace: str | None,
+        name: str,
+        patch: Object,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> V:
+        """Merge patch. A `metadata.resourceVersion` in it must be the current one, else ConflictError. A strategic one
+        merges lists by their keys: conditions by type."""
         ...
 
     async def delete(

@@ -27,7 +27,7 @@ class JobKey(NamedTuple):
 
 
 class DeployedKey(NamedTuple):
-    """Which model server or TensorBoard: `kind` tells."""
+    """Which model server, TensorBoard or workbench: `kind` tells."""
 
     kind: str
     namespace: str

@@ -55,6 +55,7 @@ CONNECTIONS = 2 * WRITES_AT_ONCE
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class _Page(View, Generic[V]):
@@ -172,9 +173,18 @@ class Client:
         params = {"force": "true", "fieldManager": manager or self._manager} | ({"dryRun": "All"} if dry_run else {})
         return _decode(kind, await self._write("apply", "PATCH", kind, path, object, params, APPLY))
 
-    async def patch(self, kind: Kind[V], namespace: str | None, name: str, patch: Object, subresource: str = "") -> V:
+    async def patch(
+        self,
+        kind: Kind[V],
+        namespace: str | None,
+        name: str,
+        patch: Object,
+        subresource: str = "",
+        strategic: bool = False,
+    ) -> V:
         path = kind.path(namespace, name, subresource)
-        return _decode(kind, await self._write("patch", "PATCH", kind, path, patch, content=MERGE))
+        content = STRATEGIC if strategic else MERGE
+        return _decode(kind, await self._write("patch", "PATCH", kind, path, patch, content=content))
 
     async def delete(
         self,

@@ -33,6 +33,9 @@ from shoal.kubernetes.operator.views import Deployed, Job, Named, Pod
 from shoal.kubernetes.operator.volumes import delete_left_volumes
 from shoal.kubernetes.operator.wanted import read_status
 from shoal.kubernetes.operator.work_queue import WorkQueue
+from shoal.kubernetes.operator.workbenches import WorkbenchReconciler
+from shoal.kubernetes.pooled.broker import PoolSettings
+from shoal.kubernetes.pooled.controller import PooledPods
 from shoal.resources import ConditionType
 
 RESYNC_SECONDS = 600.0
@@ -63,6 +66,7 @@ class Controller:
         namespace: str | None = None,
         workers: int = 4,
         gpus: GPUNames = GPU_NAMES,
+        pool: PoolSettings | None = None,
     ) -> None:
         self.caches = Caches()
         self.queue: WorkQueue[Key] = WorkQueue(metrics.queue_wait.observe)
@@ -77,12 +81,14 @@ class Controller:
         reconcilers: list[DeployedReconciler[Any, Any]] = [
             ServerReconciler(api, self.caches, self._recorder, self._served, gpus=gpus),
             TensorBoardReconciler(api, self.caches, self._recorder),
+            WorkbenchReconciler(api, self.caches, self._recorder),
         ]
         self._deployed = {each.kind.name: each for each in reconcilers}
         self._owners: list[Reflector[Any]] = [
             *(Reflector(api, kind, self.caches.jobs[name], namespace) for name, kind in JOBS.items()),
             *(Reflector(api, kind, self.caches.deployed[kind], namespace) for kind in DEPLOYED),
         ]
+        self._pooled = PooledPods(api, self.caches, self._recorder, pool, namespace, gpus) if pool else None
         selector = f"{OPERATOR_NAME}={OPERATOR}"
         self._owned: list[Reflector[Any]] = [
             Reflector(api, PODS, self.caches.pods, namespace, selector),
@@ -113,6 +119,8 @@ class Controller:
             counts = {kind.plural: len(store) for kind, store in self.caches.deployed.items()}
             log.info("ready", jobs=len(self.caches.all_jobs()), **counts, pods=len(self.caches.pods))
             running += map(tasks.create_task, (self._resync(), self._clean_volumes(), self._served.run()))
+            if self._pooled is not None:
+                running.append(tasks.create_task(self._pooled.run()))
             workers = [tasks.create_task(self._work()) for _ in range(self._workers)]
             await self._stopping.wait()
             self.queue.close()

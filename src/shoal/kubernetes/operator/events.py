@@ -15,7 +15,7 @@ import structlog
 
 from shoal.kubernetes.operator.api import API, APIError, NotLeaderError, UnreachableError
 from shoal.kubernetes.operator.kinds import EVENTS
-from shoal.kubernetes.operator.views import Deployed, Job
+from shoal.kubernetes.operator.views import Deployed, Job, PooledPod
 from shoal.resources.base import format_time
 from shoal.resources.tfjob import SHOAL_OPERATOR
 
@@ -27,9 +27,12 @@ NAMED = 3
 
 log = structlog.get_logger(__name__)
 
+Subject = Job | Deployed | PooledPod
+"""Of whom an event tells."""
+
 
 class Recorder:
-    """Says what happens to jobs and servers, in the name of this `instance` of the operator."""
+    """Says what happens to jobs, servers and pods, in the name of this `instance` of the operator."""
 
     def __init__(self, api: API, instance: str) -> None:
         self._api = api
@@ -37,10 +40,10 @@ class Recorder:
         self._said: dict[tuple[str, str, str], float] = {}
         self._sending: set[asyncio.Task[None]] = set()
 
-    def normal(self, about: Job | Deployed, reason: str, note: str) -> None:
+    def normal(self, about: Subject, reason: str, note: str) -> None:
         self._record(about, "Normal", reason, note)
 
-    def warning(self, about: Job | Deployed, reason: str, note: str) -> None:
+    def warning(self, about: Subject, reason: str, note: str) -> None:
         self._record(about, "Warning", reason, note)
 
     async def flush(self, seconds: float) -> None:
@@ -48,7 +51,7 @@ class Recorder:
         if self._sending:
             await asyncio.wait(self._sending, timeout=seconds)
 
-    def _record(self, about: Job | Deployed, type: str, reason: str, note: str) -> None:
+    def _record(self, about: Subject, type: str, reason: str, note: str) -> None:
         now = time.time()
         said = (about.metadata.uid, reason, note)
         if now - self._said.get(said, 0.0) < REPEAT_SECONDS:
@@ -77,7 +80,7 @@ def listing(names: Iterable[object]) -> str:
     return ", ".join(all_names[:NAMED]) + rest
 
 
-def _event(about: Job | Deployed, type: str, reason: str, note: str, now: float, instance: str) -> dict[str, object]:
+def _event(about: Subject, type: str, reason: str, note: str, now: float, instance: str) -> dict[str, object]:
     who = about.metadata
     return {
         "apiVersion": EVENTS.api_version,

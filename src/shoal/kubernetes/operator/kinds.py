@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from shoal.kubernetes.operator.views import Board, Deployed, Deployment, Job, Lease, Named, Owned, Pod, Server
+from shoal.kubernetes.operator.views import (
+    Bench,
+    Board,
+    Deployed,
+    Deployment,
+    Job,
+    Lease,
+    Named,
+    Owned,
+    Pod,
+    PooledPod,
+    Server,
+)
 from shoal.resources import KUBEFLOW_API, SHOAL_API
 
 V = TypeVar("V", bound=Named)
@@ -30,10 +42,15 @@ class Kind(Generic[V]):
 
 
 PODS = Kind("v1", "Pod", "pods", Pod)
+POOLED_PODS = Kind("v1", "Pod", "pods", PooledPod)
 SERVICES = Kind("v1", "Service", "services", Owned)
 CONFIG_MAPS = Kind("v1", "ConfigMap", "configmaps", Owned)
 CLAIMS = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", Owned)
 VOLUMES = Kind("v1", "PersistentVolume", "persistentvolumes", Owned, namespaced=False)
+SECRETS = Kind("v1", "Secret", "secrets", Owned)
+SERVICE_ACCOUNTS = Kind("v1", "ServiceAccount", "serviceaccounts", Owned)
+ROLES = Kind("rbac.authorization.k8s.io/v1", "Role", "roles", Owned)
+ROLE_BINDINGS = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", Owned)
 DEPLOYMENTS = Kind("apps/v1", "Deployment", "deployments", Deployment)
 AUTOSCALERS = Kind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", Owned)
 DISRUPTION_BUDGETS = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", Owned)
@@ -49,8 +66,9 @@ JOBS: dict[str, Kind[Job]] = {api: Kind(api, "TFJob", "tfjobs", Job) for api in 
 
 SERVERS = Kind(SHOAL_API, "ModelServer", "modelservers", Server)
 TENSORBOARDS = Kind(SHOAL_API, "TensorBoard", "tensorboards", Board)
+WORKBENCHES = Kind(SHOAL_API, "Workbench", "workbenches", Bench)
 
-DEPLOYED: tuple[Kind[Deployed], ...] = (SERVERS, TENSORBOARDS)  # type: ignore[assignment]  # a kind is only read
+DEPLOYED: tuple[Kind[Deployed], ...] = (SERVERS, TENSORBOARDS, WORKBENCHES)  # type: ignore[assignment]  # a kind is only read
 """Resources that are one Deployment and what belongs to it."""
 
 _RENDERED: tuple[Kind[Any], ...] = (
@@ -58,6 +76,9 @@ _RENDERED: tuple[Kind[Any], ...] = (
     CONFIG_MAPS,
     CLAIMS,
     VOLUMES,
+    SERVICE_ACCOUNTS,
+    ROLES,
+    ROLE_BINDINGS,
     DEPLOYMENTS,
     AUTOSCALERS,
     DISRUPTION_BUDGETS,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from shoal.kubernetes.gpu_names import GPU_LEASE
 from shoal.kubernetes.labels import REPLICA_INDEX, REPLICA_TYPE
 from shoal.kubernetes.operator.replica_pods import ATTEMPT, SHAPE
 from shoal.kubernetes.operator.views import ContainerStatus, Pod, Terminated
@@ -176,6 +177,9 @@ def waits_for(pod: Pod, status: ContainerStatus | None) -> str:
         waiting = each.state.waiting
         if waiting and waiting.reason not in ("", "PodInitializing", "ContainerCreating"):
             return f"{waiting.reason}: {waiting.message}".rstrip(": ")
+    for condition in pod.status.conditions:
+        if condition.type == GPU_LEASE and condition.status == "False":
+            return f"{condition.reason}: {condition.message}".rstrip(": ")  # why it is gated, which the next only says
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False":
             return f"{condition.reason}: {condition.message}".rstrip(": ")

@@ -21,6 +21,10 @@ from shoal.kubernetes.operator.health import HealthServer
 from shoal.kubernetes.operator.kubeconfig import configuration
 from shoal.kubernetes.operator.lease_name import LEASE
 from shoal.kubernetes.operator.metrics import Metrics
+from shoal.kubernetes.pooled.admission import PATH as GATE_PATH
+from shoal.kubernetes.pooled.admission import gate_for
+from shoal.kubernetes.pooled.broker import PoolSettings
+from shoal.kubernetes.webhook.review import PATHS
 from shoal.kubernetes.webhook.webhook import Webhook, WebhookSettings
 
 LAST_SECONDS = 5.0
@@ -31,7 +35,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the command line says. `namespace` None: all namespaces; `webhook` None: no webhook."""
+    """What the command line says. `namespace` None: all namespaces; `webhook` None: no webhook; `pool` None: GPUs are
+    those of the cluster alone."""
 
     namespace: str | None = None
     kubeconfig: str | None = None
@@ -41,6 +46,7 @@ class Settings:
     metrics_port: int = 8080
     gpus: GPUNames = GPU_NAMES
     webhook: WebhookSettings | None = None
+    pool: PoolSettings | None = None
 
 
 async def run_operator(settings: Settings) -> bool:
@@ -72,11 +78,14 @@ class Operator:
             wrote=lambda verb, plural: metrics.writes.labels(verb=verb, resource=plural).inc(),
         )
         self._controller = Controller(
-            self._client, metrics, identity, settings.namespace, settings.workers, settings.gpus
+            self._client, metrics, identity, settings.namespace, settings.workers, settings.gpus, settings.pool
         )
         self._webhook: Webhook | None = None
         if settings.webhook:
-            self._webhook = Webhook(settings.webhook, self._lease_client, self._client, home, metrics.webhook_certified)
+            gate = {GATE_PATH: gate_for(settings.pool.resources)} if settings.pool else {}
+            self._webhook = Webhook(
+                settings.webhook, self._lease_client, self._client, home, metrics.webhook_certified, PATHS | gate
+            )
         self._leading = False
 
     async def run(self, told_to_end: asyncio.Event) -> bool:

@@ -89,6 +89,12 @@ class Board(Deployed):
     kind: str = "TensorBoard"
 
 
+class Bench(Deployed):
+    """A Workbench."""
+
+    kind: str = "Workbench"
+
+
 class DeploymentSpec(View):
     replicas: int = 1
 
@@ -170,6 +176,16 @@ class PodStatus(View):
 class Pod(View):
     metadata: Metadata
     spec: PodSpec = field(default_factory=PodSpec)
+    status: PodStatus = field(default_factory=PodStatus)
+
+
+class PooledPod(View):
+    """A pod that asks for GPUs of the pool, with its whole spec: what it asks for may stand anywhere there."""
+
+    metadata: Metadata
+    api_version: str = "v1"
+    kind: str = "Pod"
+    spec: dict[str, Any] = field(default_factory=dict)
     status: PodStatus = field(default_factory=PodStatus)
 
 

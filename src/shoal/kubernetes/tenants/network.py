@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.kubernetes.labels import COMPONENT, MODEL_SERVER, TENSORBOARD
+from shoal.kubernetes.labels import COMPONENT, MODEL_SERVER, TENSORBOARD, WORKBENCH
 from shoal.kubernetes.serving.pods import GRPC, REST
 from shoal.kubernetes.tenants.names import OBJECT, metadata
 from shoal.kubernetes.tensorboard import PORT as TENSORBOARD_PORT
+from shoal.kubernetes.workbench import PORT as WORKBENCH_PORT
 from shoal.resources.tenant import Tenant
 
 Object = dict[str, Any]
@@ -22,7 +23,7 @@ NODE_LOCAL_DNS = "169.254.0.0/16"
 
 
 def network_policies(tenant: Tenant) -> list[Object]:
-    return [_among_themselves(tenant), _to_servers(tenant), _to_boards(tenant)]
+    return [_among_themselves(tenant), _to_servers(tenant), _to_boards(tenant), _to_workbenches(tenant)]
 
 
 def _among_themselves(tenant: Tenant) -> Object:
@@ -55,6 +56,10 @@ def _to_servers(tenant: Tenant) -> Object:
 
 def _to_boards(tenant: Tenant) -> Object:
     return _policy(tenant, f"{OBJECT}-boards", _into(TENSORBOARD, _from_outside(tenant, (TENSORBOARD_PORT,))))
+
+
+def _to_workbenches(tenant: Tenant) -> Object:
+    return _policy(tenant, f"{OBJECT}-workbenches", _into(WORKBENCH, _from_outside(tenant, (WORKBENCH_PORT,))))
 
 
 def _into(label: str, rules: list[Object]) -> Object:

@@ -20,7 +20,7 @@ WRITE = (*READ, "create", "update", "patch", "delete")
 
 OF_MEMBERS = (
     Right(("shoal.dev", "kubeflow.org"), ("tfjobs",), WRITE),
-    Right(("shoal.dev",), ("modelservers", "tensorboards"), WRITE),
+    Right(("shoal.dev",), ("modelservers", "tensorboards", "workbenches"), WRITE),
     Right(("shoal.dev", "kubeflow.org"), ("tfjobs/scale", "modelservers/scale"), ("get", "update", "patch")),
     Right(("",), ("pods",), (*READ, "create", "delete"), why="`shoal run --code-claim` copies by a pod."),
     Right(("",), ("pods/log",), ("get",)),

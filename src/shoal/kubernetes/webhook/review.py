@@ -1,4 +1,4 @@
-"""What to answer to an AdmissionReview (admission.k8s.io/v1), for `/validate` and for `/default`.
+"""What to answer to an AdmissionReview (admission.k8s.io/v1), for `/validate` and for `/default`; others may be added.
 
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
 """
@@ -25,6 +25,9 @@ MOST_WARNINGS = 10
 
 Object = dict[str, Any]
 
+Decide = Callable[[Object, Object | None], Object]
+"""From an object, and how it is stored unless it is new, to what a review's response says besides."""
+
 
 class ReviewError(ValueError):
     """What was sent is no AdmissionReview that can be answered."""
@@ -44,9 +47,8 @@ class _Review(msgspec.Struct, rename="camel"):
     request: _Request
 
 
-def answer(path: str, body: bytes) -> bytes:
-    """The review's answer as JSON. `path` is one of `PATHS`. Raises ReviewError for what is no review."""
-    decide = PATHS[path]
+def answer(decide: Decide, body: bytes) -> bytes:
+    """The review's answer as JSON. Raises ReviewError for what is no review."""
     try:
         review = msgspec.json.decode(body, type=_Review)
     except (msgspec.DecodeError, RecursionError) as fault:
@@ -57,7 +59,7 @@ def answer(path: str, body: bytes) -> bytes:
     return msgspec.json.encode({"apiVersion": review.api_version, "kind": review.kind, "response": response})
 
 
-def _answer(decide: Callable[[Object, Object | None], Object], request: _Request) -> Object:
+def _answer(decide: Decide, request: _Request) -> Object:
     """Nothing is said of what keeps its spec as it is: its status and metadata must be free to change, and a job with a
     fault must be free to be deleted."""
     job, stored = request.object, request.old_object
@@ -87,9 +89,18 @@ def _validate(resource: Object, stored: Object | None) -> Object:
         findings = [finding for finding in findings if finding not in kept]
         findings += (check_update if check is check_job else check_claims_update)(checked_before, checked)
     if findings:
-        return {"allowed": False, "status": {"code": 422, "reason": "Invalid", "message": "\n".join(_tell(findings))}}
+        return refused("\n".join(_tell(findings)))
     warnings = [warning[:LONGEST_WARNING] for warning in [*_tell(kept), *_lint(resource)]][:MOST_WARNINGS]
     return {"warnings": warnings} if warnings else {}
+
+
+def refused(message: str) -> Object:
+    return {"allowed": False, "status": {"code": 422, "reason": "Invalid", "message": message}}
+
+
+def patched(patch: list[Object]) -> Object:
+    """`patch` is a JSON Patch."""
+    return {"patchType": "JSONPatch", "patch": base64.b64encode(msgspec.json.encode(patch)).decode()}
 
 
 def _tell(findings: list[Finding]) -> list[str]:
@@ -112,8 +123,7 @@ def _default(job: Object, stored: Object | None) -> Object:
     wanted = default_roles(written, before)
     if wanted == written:
         return {}
-    patch = [{"op": "replace", "path": "/spec/tfReplicaSpecs", "value": wanted}]
-    return {"patchType": "JSONPatch", "patch": base64.b64encode(msgspec.json.encode(patch)).decode()}
+    return patched([{"op": "replace", "path": "/spec/tfReplicaSpecs", "value": wanted}])
 
 
-PATHS: dict[str, Callable[[Object, Object | None], Object]] = {"/validate": _validate, "/default": _default}
+PATHS: dict[str, Decide] = {"/validate": _validate, "/default": _default}

@@ -11,14 +11,14 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import structlog
 from cryptography import x509
 
-from shoal.kubernetes.webhook.review import PATHS, ReviewError, answer
+from shoal.kubernetes.webhook.review import PATHS, Decide, ReviewError, answer
 
 LARGEST_BODY = 8 * 1024 * 1024
 """Bytes. The API server takes objects of 3 MiB at most, and a review of an edit holds two of them."""
@@ -39,9 +39,9 @@ class WebhookServer:
     """Listens on `port` (0: any free one) from `start` to `stop`; answers once it was given a certificate.
     `certified` is told when that expires, in seconds since the epoch."""
 
-    def __init__(self, port: int, certified: Callable[[float], None]) -> None:
+    def __init__(self, port: int, certified: Callable[[float], None], paths: Mapping[str, Decide] = PATHS) -> None:
         self._certified = certified
-        self._server = _Server(("::" if _Server.dual else "", port))
+        self._server = _Server(("::" if _Server.dual else "", port), paths)
         self.port: int = self._server.server_address[1]
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True, name="webhook")
 
@@ -88,7 +88,8 @@ class _Server(ThreadingHTTPServer):
     context: ssl.SSLContext | None = None
     draining = False
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], paths: Mapping[str, Decide]) -> None:
+        self.paths = paths
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self.turns = threading.BoundedSemaphore(AT_ONCE)
         super().__init__(address, _Handler)
@@ -142,12 +143,13 @@ class _Handler(BaseHTTPRequestHandler):
         if body is None:
             return
         path = self.path.partition("?")[0]
-        if path not in PATHS:
-            self._say(404, f"not found: {' and '.join(PATHS)} are")
+        decide = self.server.paths.get(path)
+        if decide is None:
+            self._say(404, f"not found: {' and '.join(self.server.paths)} are")
             return
         try:
             with self.server.turns:
-                self._answer(200, answer(path, body), "application/json")
+                self._answer(200, answer(decide, body), "application/json")
         except ReviewError as fault:
             self._say(400, str(fault))
         except OSError:

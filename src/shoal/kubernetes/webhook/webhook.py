@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import structlog
 
 from shoal.kubernetes.operator.api import API, APIError, UnreachableError
 from shoal.kubernetes.webhook.given_certificate import GivenCertificate
+from shoal.kubernetes.webhook.review import PATHS, Decide
 from shoal.kubernetes.webhook.server import WebhookServer
 from shoal.kubernetes.webhook.upkeep import OwnCertificate
 
@@ -40,9 +41,15 @@ class Webhook:
     `certified` is told when the certificate expires that is served from now on, in seconds since the epoch."""
 
     def __init__(
-        self, settings: WebhookSettings, api: API, leading: API, namespace: str, certified: Callable[[float], None]
+        self,
+        settings: WebhookSettings,
+        api: API,
+        leading: API,
+        namespace: str,
+        certified: Callable[[float], None],
+        paths: Mapping[str, Decide] = PATHS,
     ) -> None:
-        self._server = WebhookServer(settings.port, certified)
+        self._server = WebhookServer(settings.port, certified, paths)
         self.port = self._server.port
         self._certificate: OwnCertificate | GivenCertificate = (
             GivenCertificate(self._server, Path(settings.folder))

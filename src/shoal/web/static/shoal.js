@@ -29,7 +29,10 @@ function matches(row) {
 function applyFilter() {
   for (const row of document.getElementById("rows").rows) row.hidden = !matches(row);
 }
-if (filter) filter.addEventListener("input", applyFilter);
+if (filter) {
+  filter.addEventListener("input", applyFilter);
+  applyFilter(); // by what was typed before this was here
+}
 
 // A fragment is a row of the list, which is replaced as a whole, or what is in the element of that id.
 const list = document.querySelector("[data-list]");
@@ -64,11 +67,25 @@ function inOrder(ids) {
   document.getElementById("none").hidden = list.rows.length > 0;
 }
 
+// A browser opens six connections to a place and no more, and each page holds one or two: pages that nobody sees leave
+// theirs to others.
+function whileSeen(listen, leave) {
+  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : listen()));
+  if (!document.hidden) listen();
+}
+
 const live = document.getElementById("live");
 if (live) {
   let version = live.dataset.version;
+  let source = null;
+  let again = 0;
+  const leave = () => {
+    clearTimeout(again);
+    if (source) source.close();
+  };
   const listen = () => {
-    const source = new EventSource(`${live.dataset.events}?since=${version}`);
+    leave();
+    source = new EventSource(`${live.dataset.events}?since=${version}`);
     source.onmessage = (message) => {
       const news = JSON.parse(message.data);
       version = news.version;
@@ -81,11 +98,11 @@ if (live) {
     source.onerror = () => {
       source.close();
       connection.textContent = connection.textContent || "The dashboard does not answer; trying again.";
-      setTimeout(listen, 3000);
+      again = setTimeout(listen, 3000);
     };
     source.onopen = () => { connection.textContent = ""; };
   };
-  listen();
+  whileSeen(listen, leave);
 }
 
 const log = document.getElementById("log");
@@ -93,6 +110,7 @@ if (log) {
   const MOST_LINES = 3000;
   const chooser = document.getElementById("replica");
   let source = null;
+  let ended = false;
   const show = (pairs) => {
     const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
     const added = document.createDocumentFragment();
@@ -108,18 +126,27 @@ if (log) {
     while (log.childElementCount > MOST_LINES) log.firstElementChild.remove();
     if (atEnd) log.scrollTop = log.scrollHeight;
   };
-  const read = () => {
+  const leave = () => {
     if (source) source.close();
+  };
+  const read = () => {
+    leave();
+    ended = false;
     const wanted = chooser.value ? `?replica=${encodeURIComponent(chooser.value)}` : "";
     source = new EventSource(log.dataset.logs + wanted);
     source.onopen = () => log.replaceChildren(); // each stream begins with the last lines
     source.onmessage = (message) => show(JSON.parse(message.data));
-    source.addEventListener("end", () => source.close());
+    const end = () => {
+      leave();
+      ended = true;
+    };
+    source.addEventListener("end", end);
     source.addEventListener("fault", (message) => {
-      source.close();
+      end();
       log.append(JSON.parse(message.data).fault);
     });
   };
   chooser.addEventListener("change", read);
-  read();
+  // What is all there is not read again, so that who scrolled it finds the place again.
+  whileSeen(() => ended || read(), leave);
 }

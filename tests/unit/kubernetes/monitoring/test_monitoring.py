@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import promql_parser
 import pytest
+from grafana_foundation_sdk.cog import encoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from shoal.kubernetes.monitoring.dashboard import COLUMNS, ROWS, dashboard, expressions
 from shoal.kubernetes.monitoring.rules import GROUPS, RECORDED, rules
@@ -92,6 +96,29 @@ def test_every_panel_says_what_it_shows() -> None:
             assert panel["title"]
             assert all(target["expr"] for target in panel["targets"])
             assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+
+
+def lost(written: Any, read: Any, path: str = "") -> Iterator[str]:
+    """Paths of what Grafana's types have not kept. What is empty may be left out."""
+    if isinstance(written, dict) and isinstance(read, dict):
+        for key, value in written.items():
+            if value not in (None, "", [], {}):
+                yield from lost(value, read.get(key), f"{path}/{key}")
+    elif isinstance(written, list) and isinstance(read, list) and len(written) == len(read):
+        for one, other in zip(written, read, strict=True):
+            yield from lost(one, other, path)
+    elif written != read:
+        yield path
+
+
+def test_grafana_reads_the_dashboard_as_it_was_meant() -> None:
+    read = json.loads(encoder.JSONEncoder().encode(Dashboard.from_json(dashboard())))
+    # Fields of Prometheus' own, which those types do not have.
+    own = {
+        "/templating/list/definition",
+        *(f"/annotations/list/{name}" for name in ("titleFormat", "textFormat", "step")),
+    }
+    assert set(lost(dashboard(), read)) == own
 
 
 def sample(registry: Any, name: str, **labels: str) -> float | None:

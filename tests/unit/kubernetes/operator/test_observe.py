@@ -40,6 +40,28 @@ TABLE: dict[str, tuple[Pod, ReplicaState, dict[str, Any]]] = {
         PENDING,
         {"message": "ImagePullBackOff: back-off pulling x"},
     ),
+    "it waits for GPUs of a pool": (
+        pod(
+            "Pending",
+            conditions=[
+                condition("PodScheduled", "SchedulingGated", "gates are there", "False"),
+                condition("shoal.dev/gpu-lease", "GPUsAwaited", "place 2 in the queue", "False"),
+            ],
+        ),
+        PENDING,
+        {"message": "GPUsAwaited: place 2 in the queue", "gated": True},
+    ),
+    "the pool has lent them": (
+        pod(
+            "Pending",
+            conditions=[
+                condition("shoal.dev/gpu-lease", "GPUsLent", "lease-1 lends 1 GPU of h", "True"),
+                condition("PodScheduled", "Unschedulable", "0/3 nodes", "False"),
+            ],
+        ),
+        PENDING,
+        {"message": "Unschedulable: 0/3 nodes", "gated": False},
+    ),
     "the image is being pulled": (pod("Pending", container(waiting("ContainerCreating"))), PENDING, {"message": ""}),
     "an init container fails again and again": (
         pod("Pending", initContainerStatuses=[container(waiting("CrashLoopBackOff"), "prepare")]),

@@ -6,6 +6,7 @@ Kubernetes leaves it to network plugins to keep policies; here they are read as 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
@@ -17,7 +18,8 @@ from shoal.kubernetes.pods import pod
 from shoal.kubernetes.serving.pods import pod_template
 from shoal.kubernetes.tenants.objects import tenant_objects
 from shoal.kubernetes.tensorboard import render_board
-from shoal.resources import parse, parse_board, parse_server
+from shoal.kubernetes.workbench import render_workbench
+from shoal.resources import parse, parse_board, parse_server, parse_workbench
 from shoal.resources.tenant import Tenant
 from shoal.training import replica_ids
 
@@ -61,13 +63,21 @@ def _board_labels() -> dict[str, str]:
     about = {"name": "curves", "namespace": "team-a"}
     spec = {"logDirs": {"first": "/logs"}, "storage": [{"name": "logs", "existingClaim": "logs", "mountPath": "/logs"}]}
     board = parse_board({"apiVersion": "shoal.dev/v1", "kind": "TensorBoard", "metadata": about, "spec": spec})
-    deployment = next(each for each in render_board(board) if each["kind"] == "Deployment")
-    labels: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
-    return labels
+    return _pod_labels(render_board(board))
+
+
+def _workbench_labels() -> dict[str, str]:
+    about = {"name": "desk", "namespace": "team-a"}
+    bench = parse_workbench({"apiVersion": "shoal.dev/v1", "kind": "Workbench", "metadata": about, "spec": {}})
+    return _pod_labels(render_workbench(bench))
 
 
 def _operator_labels() -> dict[str, str]:
-    deployment = next(each for each in operator_objects(Values(), "shoal-system") if each["kind"] == "Deployment")
+    return _pod_labels(operator_objects(Values(), "shoal-system"))
+
+
+def _pod_labels(objects: Iterable[Any]) -> dict[str, str]:
+    deployment = next(each for each in objects if each["kind"] == "Deployment")
     labels: dict[str, str] = deployment["spec"]["template"]["metadata"]["labels"]
     return labels
 
@@ -75,6 +85,7 @@ def _operator_labels() -> dict[str, str]:
 WORKER, OTHER = (End("team-a", pod(_job(), id)["metadata"]["labels"]) for id in replica_ids(_job())[:2])
 SERVER = End("team-a", pod_template(_server(), GPU_NAMES)["metadata"]["labels"])
 BOARD = End("team-a", _board_labels())
+BENCH = End("team-a", _workbench_labels())
 OPERATOR = End("shoal-system", _operator_labels())
 STRANGER = End("team-b", WORKER.labels)
 DISGUISED = End("team-b", OPERATOR.labels)
@@ -112,6 +123,11 @@ WORLD = End("", {}, "203.0.113.7")
         (INGRESS, BOARD, 6006, "TCP", True),
         (INGRESS, BOARD, 22, "TCP", False),
         (STRANGER, BOARD, 6006, "TCP", False),
+        (INGRESS, BENCH, 8888, "TCP", True),
+        (INGRESS, BENCH, 22, "TCP", False),
+        (STRANGER, BENCH, 8888, "TCP", False),
+        (BENCH, WORKER, 2222, "TCP", True),
+        (BENCH, WORLD, 443, "TCP", False),
         (WORLD, SERVER, 8501, "TCP", False),
     ],
 )

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from shoal.kubernetes.webhook.review import ReviewError, answer
+from shoal.kubernetes.webhook.review import PATHS, ReviewError, answer
 from tests.unit.resources.test_tensorboard import SMALL as BOARD
+from tests.unit.resources.test_workbench import SMALL as BENCH
 
 from ...resources.manifests import changed, manifest
 
@@ -26,7 +27,7 @@ def review(path: str, job: Any, stored: Any = None, **request: Any) -> dict[str,
     operation = "CREATE" if stored is None else "UPDATE"
     asked = {"uid": "u", "operation": operation, "object": job, "oldObject": stored, **request}
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
-    found = json.loads(answer(path, json.dumps(body).encode()))
+    found = json.loads(answer(PATHS[path], json.dumps(body).encode()))
     assert (found["apiVersion"], found["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
     response: dict[str, Any] = found["response"]
     assert response.pop("uid") == "u"
@@ -111,7 +112,7 @@ DEEP = b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "reque
 )
 def test_what_is_no_review_is_told(body):
     with pytest.raises(ReviewError, match="AdmissionReview"):
-        answer("/validate", body)
+        answer(PATHS["/validate"], body)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_what_is_no_review_is_told(body):
 def test_a_review_of_another_shape_is_told(version, request_, told):
     body = {"apiVersion": f"admission.k8s.io/{version}", "kind": "AdmissionReview", "request": request_}
     with pytest.raises(ReviewError, match=told):
-        answer("/validate", json.dumps(body).encode())
+        answer(PATHS["/validate"], json.dumps(body).encode())
 
 
 SERVER: dict[str, Any] = {
@@ -151,6 +152,12 @@ def test_a_tensorboard_is_checked_by_its_own_rules():
     assert review("/validate", BOARD) == {"allowed": True}
     response = review("/validate", changed(BOARD, "spec.logDirs", {"a": "logs"}))
     assert response["status"]["message"].startswith('spec.logDirs.a: "logs" is not absolute')
+
+
+def test_a_workbench_is_checked_by_its_own_rules():
+    assert review("/validate", BENCH) == {"allowed": True}
+    response = review("/validate", changed(BENCH, "spec.folder", "/elsewhere"))
+    assert response["status"]["message"].startswith("spec.folder: nothing is mounted at /elsewhere")
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,21 @@ from shoal.kubernetes.operator.merge_patch import merge_patch
 from shoal.kubernetes.operator.store import ObjectKey
 from shoal.kubernetes.operator.views import Deployed, Deployment
 from shoal.kubernetes.operator.wanted import WantedObject, adopted, manifest_of
-from shoal.resources import AppStatus, ManifestError, ModelServer, ServerPhase, ServerStatus, TensorBoard
+from shoal.resources import (
+    AppPhase,
+    AppStatus,
+    ManifestError,
+    ModelServer,
+    ServerPhase,
+    ServerStatus,
+    TensorBoard,
+    Workbench,
+)
 
 AGAIN_SECONDS = 30.0
 """How soon what could not be done is tried again: a missing kind may be installed, a name may become free."""
 
-R = TypeVar("R", ModelServer, TensorBoard)
+R = TypeVar("R", ModelServer, TensorBoard, Workbench)
 S = TypeVar("S", ServerStatus, AppStatus)
 
 
@@ -53,7 +62,7 @@ class DeployedReconciler(ABC, Generic[R, S]):
         """Raises ManifestError where the rules refuse it."""
 
     @abstractmethod
-    def _render(self, resource: R) -> Iterable[Object]: ...
+    def _render(self, resource: R, stored: Deployed) -> Iterable[Object]: ...
 
     @abstractmethod
     def _read_status(self, status: Object) -> S:
@@ -67,6 +76,10 @@ class DeployedReconciler(ABC, Generic[R, S]):
     @abstractmethod
     def _told_ready(self, status: S) -> str:
         """The message of the event of one that has become ready."""
+
+    async def _prepare(self, resource: R, stored: Deployed) -> str:
+        """What must be there before the objects. Answers what cannot be done, and why."""
+        return ""
 
     def _final(self, resource: R, each: WantedObject, deployment: Deployment | None) -> Object:
         """The manifest to apply in the end, where it depends on what is there."""
@@ -93,7 +106,8 @@ class DeployedReconciler(ABC, Generic[R, S]):
         def final(each: WantedObject) -> Object:
             return self._final(resource, each, self._caches.deployments.get(place))
 
-        problem = await self._objects.bring_about(wanted, final)
+        problems = [await self._prepare(resource, stored), await self._objects.bring_about(wanted, final)]
+        problem = "; ".join(filter(None, problems))
         deployment = self._caches.deployments.get(place)
         await self._write_status(stored, before, self._status(resource, stored, deployment, problem, now))
         return now + AGAIN_SECONDS if problem else None
@@ -108,7 +122,7 @@ class DeployedReconciler(ABC, Generic[R, S]):
         if known is not None and known.generation == generation:
             return known
         resource = self._parse(manifest_of(stored))
-        wanted = WantedResource(uid, generation, resource, adopted(resource, uid, self._render(resource)))
+        wanted = WantedResource(uid, generation, resource, adopted(resource, uid, self._render(resource, stored)))
         if known is not None:
             wanted.applied = known.applied
         self._known[uid] = wanted
@@ -143,7 +157,8 @@ class DeployedReconciler(ABC, Generic[R, S]):
         elif now.status == "True":
             self._recorder.normal(stored, f"{self._noun}Ready", self._told_ready(after))
         else:
-            self._recorder.normal(stored, f"{self._noun}Updating", now.message)
+            word = "Stopped" if after.phase.value == AppPhase.STOPPED else "Updating"
+            self._recorder.normal(stored, f"{self._noun}{word}", now.message)
 
     @property
     def _noun(self) -> str:

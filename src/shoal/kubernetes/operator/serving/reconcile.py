@@ -46,7 +46,7 @@ class ServerReconciler(DeployedReconciler[ModelServer, ServerStatus]):
     def _parse(self, manifest: Object) -> ModelServer:
         return parse_server(manifest, source="ModelServer")
 
-    def _render(self, resource: ModelServer) -> Iterable[Object]:
+    def _render(self, resource: ModelServer, stored: Deployed) -> Iterable[Object]:
         return render_server(resource, self._gpus)
 
     def _read_status(self, status: Object) -> ServerStatus:
