@@ -36,7 +36,7 @@ $(NUMBA): $(SETUP)
 native: ## Build the CUDA client library, libcuda.so.1, which programs on GPUs of the pool load (gcc)
 	$(MAKE) -C native
 
-ptx: ## Compile the CUDA kernels of tests to PTX again (downloads nvcc; needs gcc)
+ptx: ## Compile the CUDA kernels of tests to PTX again (downloads nvcc and numba-cuda; needs gcc)
 	$(PYTHON) tools/compile_kernels.py
 
 demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a parameter server, here and now
