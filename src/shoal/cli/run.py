@@ -70,6 +70,9 @@ def run(
         _serve(servers, file, on, detach)
     if not jobs and boards:
         _show(boards, file, on, detach)
+    benches = [document.workbench for document in documents if document.workbench]
+    if not jobs and benches:
+        refuse(f"{file} has a Workbench alone", f"kubectl apply -f {file}; `shoal workbench` starts JupyterLab here")
     if not jobs:
         refuse(f"{file}: there is no TFJob, no ModelServer and no TensorBoard in it")
     if on is On.LOCAL:
@@ -77,6 +80,8 @@ def run(
             say(f"ModelServer {server.name} is left out: run it from a file of its own, or give the job spec.serve")
         for board in boards:
             say(f"TensorBoard {board.name} is left out: run it from a file of its own, or `shoal tensorboard NAME`")
+        for bench in benches:
+            say(f"Workbench {bench.name} is left out: `shoal workbench` starts JupyterLab here")
     for each in jobs:
         pin_code(each)
     if lint:

@@ -16,13 +16,13 @@ from shoal.kubernetes.cluster_config import Object
 from shoal.kubernetes.install.rights import OF_WORKBENCHES
 from shoal.kubernetes.labels import WORKBENCH, metadata, namespace, object_name, owner_labels
 from shoal.kubernetes.web_app import PORT_NAME, Volumes, deployment, ingress, pod_template, prefix, service
+from shoal.lab import TOKEN_BYTES, TOKEN_FILE, lab_options
 from shoal.resources import Workbench
 from shoal.resources.workbench import DEFAULT_FOLDER, WORKBENCH_CONTAINER
 
 IMAGE = f"shoal/workbench:{__version__}"
 PORT = 8888
 
-TOKEN_BYTES = 32
 TOKEN_KEY = "token"
 TOKEN_FOLDER = "/run/secrets/shoal.dev/workbench"
 """Where the Secret is mounted."""
@@ -70,28 +70,6 @@ def workbench_objects(bench: Workbench, secret: str) -> Iterator[Object]:
         yield wanted
 
 
-def server_options(home: str, path_prefix: str, idle_seconds: int | None) -> list[str]:
-    """Options of JupyterLab, wherever it runs."""
-    options = {
-        "ServerApp.root_dir": home,
-        "ServerApp.base_url": f"{path_prefix}/",
-        # A password that somebody sets would stay in the home, and be asked for in place of the token.
-        "PasswordIdentityProvider.allow_password_change": False,
-    }
-    if idle_seconds:
-        look = max(1, min(idle_seconds // 4, 300))
-        options |= {
-            "ServerApp.shutdown_no_activity_timeout": idle_seconds,
-            "MappingKernelManager.cull_idle_timeout": idle_seconds,
-            "MappingKernelManager.cull_interval": look,
-            # A tab that was left open is no activity; a cell that runs is.
-            "MappingKernelManager.cull_connected": True,
-            "TerminalManager.cull_inactive_timeout": idle_seconds,
-            "TerminalManager.cull_interval": look,
-        }
-    return [f"--{name}={value}" for name, value in options.items()]
-
-
 def _account(bench: Workbench) -> Iterator[Object]:
     """What code in the workbench is to the cluster."""
     yield {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(bench, bench.name)}
@@ -114,10 +92,10 @@ def _container(bench: Workbench, added: Volumes) -> Object:
     spec, path_prefix = bench.spec, prefix(bench)
     environment = {
         "HOME": spec.home,
-        "JUPYTER_TOKEN_FILE": f"{TOKEN_FOLDER}/{TOKEN_KEY}",
+        TOKEN_FILE: f"{TOKEN_FOLDER}/{TOKEN_KEY}",
         "SHOAL_ON": "kubernetes",
     }
-    options = server_options(spec.home, path_prefix, spec.idle_timeout_seconds)
+    options = lab_options(spec.home, path_prefix, spec.idle_timeout_seconds)
     return {
         "name": WORKBENCH_CONTAINER,
         "image": spec.image or IMAGE,

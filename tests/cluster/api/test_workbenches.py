@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,28 @@ def test_an_account_that_is_there_is_not_taken(namespace: Kubectl) -> None:
 
     namespace.wait_for(f"{BENCH}/default", refused, 30)
     assert "ownerReferences" not in namespace.json("get", "serviceaccount/default")["metadata"]
+
+
+def test_commands_show_stop_and_start_it(api_cluster: ApiCluster, namespace: Kubectl) -> None:
+    shoal = Shoal(api_cluster.kubeconfig, namespace.namespace)
+    assert shoal("workbench", "list") == (0, "", "there are no workbenches\n")
+    namespace.apply(workbench(ingress={"host": "lab.example.com", "tls": {"secretName": "cert"}}))
+    wait_for_phase(namespace, "Ready")
+    told = shoal("workbench", "url", "desk")
+    address, _, token = told.out.strip().partition("?token=")
+    assert (told.code, address) == (0, f"https://lab.example.com/{namespace.namespace}/desk/lab")
+    assert len(bytes.fromhex(token)) == 32
+    (listed,) = json.loads(shoal("workbench", "list", "-o", "json").out)
+    assert (listed["name"], listed["phase"]) == ("desk", "Ready")
+    assert shoal("workbench", "stop", "desk").code == 0
+    wait_for_phase(namespace, "Stopped", 2)
+    assert "desk is stopped: start it with `shoal workbench start desk`" in shoal("workbench", "url", "desk").err
+    opened = shoal("workbench", "open", "desk")
+    assert (opened.code, opened.err.splitlines()[0]) == (2, "error: desk is stopped")
+    assert shoal("workbench", "start", "desk").code == 0
+    wait_for_phase(namespace, "Ready", 3)
+    missing = shoal("workbench", "stop", "dusk")
+    assert (missing.code, missing.err.splitlines()[1]) == (2, "hint: did you mean desk?")
 
 
 @pytest.mark.parametrize(

@@ -279,3 +279,11 @@ def test_a_job_that_would_fail_is_refused_before_it_begins(shoal, estimator_job,
     assert f"error: {estimator_job}: SH202 spec.tfReplicaSpecs.Worker: the script uses tf.estimator" in result.err
     assert "--no-lint" in result.err
     assert not list(home.glob("runs/*/manifest.yaml"))
+
+
+def test_a_workbench_is_for_a_cluster(shoal, tmp_path):
+    bench = tmp_path / "desk.yaml"
+    bench.write_text("apiVersion: shoal.dev/v1\nkind: Workbench\nmetadata: {name: desk}\nspec: {}\n")
+    result = shoal("run", bench)
+    hint = f"hint: kubectl apply -f {bench}; `shoal workbench` starts JupyterLab here\n"
+    assert (result.code, result.err) == (2, f"error: {bench} has a Workbench alone\n{hint}")

@@ -6,6 +6,7 @@ import hashlib
 import os
 import socket
 import struct
+import sys
 from threading import Thread
 
 import pytest
@@ -93,6 +94,15 @@ def test_text_and_pairs_have_their_length_before_them() -> None:
     assert pairs([(1, -2)]) == struct.pack("<Iii", 1, 1, -2)
     with pytest.raises(DriverError):
         text("x" * 70_000)
+
+
+def test_a_host_without_the_software_gpus_libraries_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shoal.cuda.soft.driver", None)
+    offered = Offer.of([{"id": "software-0", "model": "A", "memory_mib": 3}], "libcuda.so.1")
+    offered.prepare()
+    with pytest.raises(DriverError, match=r"software GPUs need shoal\[gpu\] there") as fault:
+        offered.driver()
+    assert fault.value.status == Status.NO_DEVICE
 
 
 def test_a_lease_has_gpus_of_one_kind() -> None:

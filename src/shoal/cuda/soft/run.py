@@ -65,7 +65,8 @@ class Request:
             most = min(MAX_THREADS, self.kernel.max_threads)
             raise _refused(f"kernel {name}: {threads} threads a block; it may have {most}")
         if self.kernel.block not in (None, self.block):
-            raise _refused(f"kernel {name}: a block of {_sizes(self.block)}; it was compiled for {self.kernel.block}")
+            wanted = _sizes(self.kernel.block or self.block)
+            raise _refused(f"kernel {name}: a block of {_sizes(self.block)}; it was compiled for {wanted}")
         if not 0 <= self.shared_bytes <= self.most_shared:
             raise _refused(
                 f"kernel {name}: {self.shared_bytes} bytes of dynamic shared memory; it may have {self.most_shared} "
@@ -82,7 +83,8 @@ class Running:
 
     def __init__(self, request: Request, memory: Memory, number: int, call: object, seconds: float | None) -> None:
         """`call` is a function of CALL; `seconds` is how long it may run."""
-        self._name, self._seconds, self._late = request.kernel.name, seconds, False
+        self._seconds, self._late = seconds, False
+        self._kernel = request.kernel  # and so its machine code, whoever drops the module while it runs
         self._arguments = _aligned(request.arguments[: request.kernel.parameter_bytes])
         self._call = call
         self._helpers: list[Future[None]] = []
@@ -124,10 +126,10 @@ class Running:
             if timer:
                 timer.cancel()
         if self._late:
-            text = f"kernel {self._name} ran longer than {self._seconds:g} s, and was ended"
+            text = f"kernel {self._kernel.name} ran longer than {self._seconds:g} s, and was ended"
             raise DriverError(Status.LAUNCH_TIMEOUT, text)
         if fault := Fault.of(self.launch):
-            raise told(self._name, fault)
+            raise told(self._kernel.name, fault)
 
     def stop(self) -> None:
         """End it soon: threads look when they loop, and a block is the last that its host thread takes."""

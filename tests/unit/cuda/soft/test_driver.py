@@ -36,6 +36,22 @@ again:
 }}
 """.encode()
 
+SLOW = f"""{HEADER}
+.visible .entry slow(.param .u64 to) {{
+  .reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %d<3>;
+  ld.param.u64 %d1, [to];
+  mov.u64 %d2, 0;
+again:
+  ld.volatile.global.u32 %r1, [%d1];
+  add.u64 %d2, %d2, 1;
+  setp.lt.u64 %p1, %d2, 50000000;
+  @%p1 bra again;
+  st.global.u32 [%d1], 7;
+  ret;
+}}
+""".encode()
+"""It takes some tenths of a second, reads its memory all the time, and stores at the end."""
+
 SAY = f"""{HEADER}
 .extern .func (.param .b32 result) vprintf (.param .b64 format, .param .b64 arguments);
 .global .align 1 .b8 text[24] = {{37, 100, 32, 37, 46, 50, 102, 32, 37, 115, 58, 32, 37, 108, 120, 10, 0}};
@@ -110,18 +126,43 @@ def test_saxpy_over_streams_events_and_copies(context: Context) -> None:
     assert context.read(copy, 4) == found[:1].tobytes()
 
 
+def slow(context: Context, at: int, stream: int = 0) -> None:
+    loaded(context, SLOW).launch((1, 1, 1), (1, 1, 1), struct.pack("<Q", at), stream=stream)
+
+
 def test_what_is_written_may_be_changed_when_the_call_has_returned(context: Context) -> None:
-    endless, at = loaded(context, ENDLESS), context.allocate(4)
-    stream = context.create_stream(1)
+    at, stream = context.allocate(4), context.create_stream()
+    slow(context, at, stream)
     data = bytearray(b"abcd")
-    event = context.create_event()
-    context.write(at, data)
+    context.write(at, data, stream)
     data[:] = b"efgh"
-    assert context.read(at, 4) == b"abcd"
-    context.record_event(event, stream)
-    endless.launch((1, 1, 1), (1, 1, 1), b"", stream=stream)
     assert not context.stream_done(stream)
-    assert context.read(at, 4) == b"abcd"  # another stream does not wait
+    assert context.read(at, 4, stream) == b"abcd"
+
+
+def test_copies_and_fills_come_after_what_their_stream_was_asked_for_before(context: Context) -> None:
+    at, copy = context.allocate(4), context.allocate(4)
+    slow(context, at)
+    context.copy(copy, at, 4)
+    context.fill(at, b"\x09", 4)
+    assert (context.read(copy, 4), context.read(at, 4)) == (b"\x07\0\0\0", b"\x09\x09\x09\x09")
+
+
+def test_another_stream_does_not_wait_for_an_endless_kernel(context: Context) -> None:
+    at, stream = context.allocate(4), context.create_stream(1)
+    loaded(context, ENDLESS).launch((1, 1, 1), (1, 1, 1), b"", stream=stream)
+    context.write(at, b"abcd")
+    assert context.read(at, 4) == b"abcd"
+    loaded(context, STORE).launch((1, 1, 1), (1, 1, 1), struct.pack("<Q", at))
+    assert context.read(at, 4) == b"\x07\0\0\0"
+    assert not context.stream_done(stream)
+
+
+def test_memory_that_a_kernel_uses_is_freed_when_it_has_ended(context: Context) -> None:
+    at, stream = context.allocate(4), context.create_stream(1)
+    slow(context, at, stream)
+    context.free(at)
+    context.synchronize()
 
 
 def test_memory_is_counted_and_given_back(context: Context) -> None:
@@ -238,6 +279,35 @@ def test_what_a_launch_may_not_have_is_refused_at_once(
     store = loaded(context, STORE)
     assert "kernel store: " in refused(Status.INVALID_VALUE, store.launch, grid, block, bytes(argument_bytes), shared)
     context.synchronize()
+
+
+@pytest.mark.parametrize(
+    ("directive", "right", "wrong", "text"),
+    [
+        (".maxntid 64, 1, 1", (64, 1, 1), (65, 1, 1), "65 threads a block; it may have 64"),
+        (".reqntid 8, 4, 1", (8, 4, 1), (4, 8, 1), "a block of 4x8x1; it was compiled for 8x4x1"),
+    ],
+)
+def test_a_block_is_as_the_kernel_says(
+    directive: str, right: tuple[int, int, int], wrong: tuple[int, int, int], text: str, context: Context
+) -> None:
+    store = loaded(context, STORE.replace(b") {", f") {directive} {{".encode()))
+    at = context.allocate(4)
+    store.launch((1, 1, 1), right, struct.pack("<Q", at))
+    assert context.read(at, 4) == b"\x07\0\0\0"
+    told = refused(Status.INVALID_VALUE, store.launch, (1, 1, 1), wrong, struct.pack("<Q", at))
+    assert told == f"kernel store: {text}"
+
+
+def test_more_shared_memory_of_its_own_than_a_block_has_is_refused(context: Context) -> None:
+    def with_shared(size: int) -> bytes:
+        declared = f".reg .b64 %d<2>; .reg .b32 %s<2>; .shared .align 4 .b8 own[{size}]; st.shared.u32 [own], 1;"
+        return STORE.replace(b".reg .b64 %d<2>;", declared.encode())
+
+    loaded(context, with_shared(48 << 10))
+    assert "bytes of shared memory; a block has 49152" in refused(
+        Status.INVALID_PTX, context.load, [with_shared((48 << 10) + 4)]
+    )
 
 
 def test_more_shared_memory_is_had_by_asking(context: Context) -> None:

@@ -76,7 +76,7 @@ def test_more_than_the_device_has_is_refused_and_freed_memory_is_had_again(memor
     whole = memory.allocate(TOTAL)
     refused(Status.OUT_OF_MEMORY, memory.allocate, 1)
     memory.free(whole)
-    many = [memory.allocate(1) for _ in range(64)]
+    many = [memory.allocate(1) for _ in range(64)]  # a granule each
     refused(Status.OUT_OF_MEMORY, memory.allocate, 1)
     for each in many[::2]:
         memory.free(each)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from threading import Event
+from threading import Event, Timer
 
 import pytest
 
@@ -202,13 +202,16 @@ def test_what_fails_in_a_way_of_its_own_is_a_fault_too(streams: Streams) -> None
     assert "IndexError" in refused(Status.UNKNOWN, streams.wait, work)
 
 
-def test_close_wakes_who_waits_and_does_nothing_more(streams: Streams, gate: Gate) -> None:
+def test_close_waits_for_what_is_being_done_and_does_nothing_more(streams: Streams, gate: Gate) -> None:
     done: list[int] = []
     stream = streams.create()
     streams.submit(stream, gate)
     streams.submit(stream, lambda: done.append(1))
     assert gate.begun.wait(SECONDS)
-    gate.opened.set()
+    later = Timer(0.1, gate.opened.set)
+    later.start()
     assert streams.close()
     refused(Status.INVALID_CONTEXT, streams.synchronize)
     refused(Status.INVALID_CONTEXT, streams.submit, 0, lambda: done.append(1))
+    assert done == []
+    later.join()

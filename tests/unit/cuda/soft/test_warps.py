@@ -180,6 +180,20 @@ def test_a_producer_arrives_and_does_not_wait() -> None:
     assert of_32(body, threads=64) == [77] * 32 + [5] * 32
 
 
+def test_arrivals_count_for_one_phase_alone() -> None:
+    body = """.shared .b32 slot; setp.ge.u32 %p1, %r0, 32; @%p1 bra PRODUCE;
+    bar.sync 3, 64; ld.shared.u32 %r3, [slot]; bar.sync 3, 64; ld.shared.u32 %r4, [slot]; mad.lo.u32 %r3, %r4, 100, %r3;
+    st.global.u32 [%d1], %r3; exit;
+    PRODUCE: st.shared.u32 [slot], 7; bar.arrive 3, 64; bar.sync 4, 32; bar.sync 4, 32; bar.sync 4, 32;
+    st.shared.u32 [slot], 8; bar.arrive 3, 64;"""
+    assert of_32(body, threads=64) == [807] * 32 + [0] * 32
+
+
+def test_a_register_that_may_be_written_after_a_barrier_is_kept() -> None:
+    body = "mov.u32 %r3, 5; setp.lt.u32 %p1, %r0, 4; bar.sync 0; @%p1 mov.u32 %r3, 7; st.global.u32 [%d1], %r3;"
+    assert of_32(body) == [7] * 4 + [5] * 28
+
+
 def test_two_barriers_for_two_halves_of_a_block() -> None:
     body = """.shared .b32 all[64]; mov.u32 %r5, all; shl.b32 %r6, %r0, 2; add.u32 %r5, %r5, %r6;
     setp.ge.u32 %p1, %r0, 32; selp.u32 %r7, 1, 2, %p1; st.shared.u32 [%r5], %r1; barrier.sync %r7, 32;

@@ -108,10 +108,6 @@ def binary(e: Emitter, op: Op) -> None:
 
     def apply(left: Llvm, right: Llvm) -> Llvm:
         left, right = style.take(e, left), style.take(e, right)
-        if style.half.kind == "bf" and op.opcode == "mul":
-            # As small as 32 bits have numbers, 32 bits would round once and bfloat16 again.
-            b = e.builder
-            return style.give(e, rounding.odd_f32(e, b.fmul(b.fpext(left, F64), b.fpext(right, F64))))
         return style.give(e, arithmetic(e, op.opcode, left, right, style.direction))
 
     e.write(op.operands[0], e.lanes(style.type, apply, operands(e, op, style.type, 2)))
