@@ -62,6 +62,11 @@ class ApiCluster:
         """The administrator's kubeconfig."""
         return self.control_plane.kubeconfig
 
+    @property
+    def host_address(self) -> str:
+        """Where the API server reaches programs of this machine, such as a test's webhook."""
+        return self.control_plane.address
+
     def _start_fake_kubelet(self) -> Program:
         address = self.control_plane.address
         certificate = self.control_plane.authority.issue("fake-kubelet", hosts=[address])

@@ -105,14 +105,14 @@ def install_crds(cluster: ApiCluster | NodeCluster) -> None:
         kubectl.wait_for(f"crd/{name}", established)
 
 
-def give_rights(cluster: ApiCluster, values: Values | None = None) -> Path:
+def give_rights(cluster: ApiCluster | NodeCluster, values: Values | None = None) -> Path:
     """The kubeconfig of the service account of an installation in `default`, which has the operator's rights alone."""
     objects = operator_objects(values or Values(), "default")
     cluster.kubectl.apply(*(each for each in objects if each["apiVersion"] == RBAC or each["kind"] == "ServiceAccount"))
     return service_account_kubeconfig(cluster, "default", "shoal-operator")
 
 
-def service_account_kubeconfig(cluster: ApiCluster, namespace: str, name: str) -> Path:
+def service_account_kubeconfig(cluster: ApiCluster | NodeCluster, namespace: str, name: str) -> Path:
     """A kubeconfig with a token as the service account's pods get one; `namespace` is its namespace, too."""
     content = yaml.safe_load(cluster.kubeconfig.read_text())
     content["users"][0]["user"] = {"token": cluster.kubectl.within(namespace)("create", "token", name).strip()}

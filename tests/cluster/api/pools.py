@@ -17,16 +17,17 @@ SHOAL = (sys.executable, "-c", "from shoal.cli import main; main()")
 
 
 class Pool:
-    """Its files are in `folder`. Tenant of the cluster is `vision`, with the quota given."""
+    """Its files are in `folder`. Tenant of the cluster is `vision`, with the quota given. Servers of leases listen at
+    `address`."""
 
-    def __init__(self, folder: Path, installed: int, **quota: Any) -> None:
+    def __init__(self, folder: Path, installed: int, address: str = "127.0.0.1", **quota: Any) -> None:
         self.folder = folder
         self._tenants = write_tenants(folder / "tenants.yaml", **quota)
         self._port = free_port("127.0.0.1")
         for name in ("vision", "h"):
             (folder / f"{name}.token").write_text(TOKENS[name])
         self.start_broker()
-        self._installed = installed
+        self._installed, self._servers_at = installed, address
         self.start_agent()
 
     @property
@@ -52,6 +53,7 @@ class Pool:
     def start_agent(self) -> None:
         words = [f"--broker={self.address}", f"--token-file={self.folder / 'h.token'}", f"--ca={self.ca}"]
         words += [f"--state={self.folder / 'state'}", "--name=h", f"--software-gpus={self._installed}"]
+        words += [f"--address={self._servers_at}"]
         self._agent = Program("agent", [*SHOAL, "gpu", "serve", *words], self.folder / "agent.log")
 
     def kill_agent(self) -> None:

@@ -17,6 +17,7 @@ from tests.cluster.api.operators import OperatorProcess, give_rights
 from tests.cluster.api.tfjobs import role, tfjob
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.node_level.cluster import NodeCluster
 
 NAME = "shoal-operator"
 CONFIGURATIONS = tuple(f"{what}webhookconfigurations/{NAME}" for what in ("validating", "mutating"))
@@ -36,11 +37,11 @@ certificates.LIVES = certificates.Lives(timedelta(seconds=30), timedelta(seconds
 
 
 class WebhookOperator:
-    """An operator whose webhook listens on a port of `cluster`'s own address."""
+    """An operator whose webhook listens on a port of the address where `cluster` reaches this machine."""
 
     def __init__(
         self,
-        cluster: ApiCluster,
+        cluster: ApiCluster | NodeCluster,
         name: str,
         *options: str,
         before: str = QUICK,
@@ -48,7 +49,7 @@ class WebhookOperator:
         values: Values | None = None,
     ) -> None:
         """With `certificates`, those of a folder; otherwise it makes its own."""
-        self.address = cluster.control_plane.address
+        self.address = cluster.host_address
         self.port = free_port(self.address)
         own = [f"--webhook-host={self.address}", f"--webhook-configuration={NAME}"]
         words = [f"--webhook-port={self.port}", *([f"--webhook-tls={certificates}"] if certificates else own)]
@@ -81,7 +82,10 @@ class WebhookOperator:
 
 
 def register(
-    cluster: ApiCluster, at: WebhookOperator | None, failure_policy: str = "Fail", values: Values | None = None
+    cluster: ApiCluster | NodeCluster,
+    at: WebhookOperator | None,
+    failure_policy: str = "Fail",
+    values: Values | None = None,
 ) -> None:
     """The installation's webhook configurations. The machine on which the operator runs is reached by no Service of
     the cluster, so the URL is written in its place."""
@@ -95,7 +99,7 @@ def register(
             cluster.kubectl.within("")("apply", "-f", "-", stdin=json.dumps(each))
 
 
-def unregister(cluster: ApiCluster) -> None:
+def unregister(cluster: ApiCluster | NodeCluster) -> None:
     cluster.kubectl("delete", "--ignore-not-found", *CONFIGURATIONS)
     cluster.kubectl("delete", "--ignore-not-found", SECRET)
 
