@@ -669,8 +669,9 @@ MUTANTS = [
 def survives(mutant: Mutant) -> bool:
     """Whether the suites pass with the mutant in place."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        shutil.copytree(ROOT / "src", Path(folder, "src"), ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(ROOT / "tests" / "unit", Path(folder, "tests", "unit"))
+        # With their bytecode, which is half of the time that a suite of a second takes.
+        shutil.copytree(ROOT / "src", Path(folder, "src"), copy_function=_link)
+        shutil.copytree(ROOT / "tests" / "unit", Path(folder, "tests", "unit"), copy_function=_link)
         for name in ("conftest.py", "__init__.py"):
             shutil.copy(ROOT / "tests" / name, Path(folder, "tests"))
         target = Path(folder, "src", "shoal", mutant.file)
@@ -680,11 +681,20 @@ def survives(mutant: Mutant) -> bool:
                 f"error: {mutant.file} no longer contains {mutant.before!r}\n"
                 f"hint: bring the list in {__file__} up to date"
             )
+        target.unlink()
         target.write_text(text.replace(mutant.before, mutant.after))
         environment = {**os.environ, "PYTHONPATH": str(Path(folder, "src"))}
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
         runs = (subprocess.run([*command, *s], cwd=folder, env=environment, capture_output=True) for s in mutant.suites)
         return all(run.returncode == 0 for run in runs)
+
+
+def _link(source: str, target: str) -> None:
+    """The same file, where both are on one device. Python writes no bytecode into a file that is there."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def main() -> int:
