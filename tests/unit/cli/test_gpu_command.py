@@ -88,6 +88,8 @@ def test_a_bad_trace_is_refused_with_its_place(shoal, tmp_path):
 def test_what_is_not_installed_is_named(shoal, tmp_path, monkeypatch):
     for name in [name for name in sys.modules if name.startswith(("shoal.pool", "shoal.gpu"))]:
         monkeypatch.delitem(sys.modules, name)
+    for room in ("pool", "gpu"):  # each import sets it anew, and later tests want the one that they have imported
+        monkeypatch.setattr(sys.modules["shoal"], room, getattr(sys.modules["shoal"], room))
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     code, _, err = shoal(*COMMAND, tiny(tmp_path))
     assert code == 2
