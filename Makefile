@@ -85,13 +85,15 @@ bench: $(SETUP) ## Measure, and write the tables in benchmarks/
 	$(BIN)/python benchmarks/broker.py
 	$(BIN)/python benchmarks/models.py
 	$(BIN)/python -m benchmarks.dashboard
+	$(BIN)/python -m benchmarks.cuda
 
 bench-operator: $(SETUP) ## The same for the operator and for Kubernetes clients, on test clusters (half an hour)
 	$(BIN)/python -m benchmarks.operator_scale
 	$(BIN)/python -m benchmarks.clients
 
-bench-serving: $(SETUP) ## The same for model servers; needs h2load of nghttp2-client (ten minutes)
+bench-serving: $(SETUP) ## The same for model servers, and the load generator; needs h2load of nghttp2-client, and wrk (half an hour)
 	$(BIN)/python -m benchmarks.serving
+	$(BIN)/python benchmarks/load.py
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
