@@ -9,11 +9,18 @@ import pytest
 
 from tests.cluster.kubectl import Kubectl
 from tests.cluster.node_level.cluster import NodeCluster
+from tests.cluster.node_level.requirements import prepare_machine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """There can be one node a machine: tests that start one themselves come before the one that the others share."""
     items.sort(key=lambda item: "node_cluster" in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def machine() -> None:
+    """What these tests need of the machine is there, also before the node is: some build images first."""
+    prepare_machine()
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ NEEDED = {
     "/usr/sbin/iptables": "iptables",
     "/usr/bin/busybox": "busybox-static",
     "/usr/sbin/debootstrap": "debootstrap",
+    "/usr/bin/buildah": "buildah",
     "/usr/bin/nsenter": "util-linux",
     "/usr/sbin/ip": "iproute2",
 }
