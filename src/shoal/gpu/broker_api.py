@@ -1,4 +1,4 @@
-"""The broker by HTTP: who may do what, and what is said of it. `ENDPOINTS` is the API; its description comes from it.
+"""The broker by HTTP: who may do what, and what is said of it. Its list of endpoints is the API, and makes its description.
 
 Tenants, agents and admins show a token as `Authorization: Bearer …`. Who renews a lease, or waits for it, shows the
 lease's own token, too, as `Shoal-Lease-Token: …`.
@@ -6,14 +6,12 @@ lease's own token, too, as `Shoal-Lease-Token: …`.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -21,6 +19,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from shoal.gpu.broker import Broker, Settling, TooMany, of_tenant
+from shoal.gpu.broker_requests import Refusal, body_of, seconds_of, tenant_of
 from shoal.gpu.endpoint import Endpoint, describe
 from shoal.gpu.messages import (
     AskBody,
@@ -39,24 +38,6 @@ from shoal.pool.queue import places as queue_places
 from shoal.pool.quota import Amount
 from shoal.pool.report import Answer, Report
 from shoal.pool.request import WHOLE
-
-BODY_BYTES = 1 << 20
-BODY_SECONDS = 10.0
-"""How large a body may be, and how long it may take to come."""
-
-READ_BYTES = 8 * BODY_BYTES
-"""Of a body that is too large so much is read and thrown away: who still sends does not see the answer."""
-
-LONGEST_WAIT_SECONDS = 30.0
-
-
-class Refusal(Exception):
-    """Answered with `code` and `{"error": …}`, and written into the audit log."""
-
-    def __init__(self, code: int, message: str, **headers: str) -> None:
-        super().__init__(message)
-        self.code, self.message = code, message
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class BrokerApi:
@@ -166,7 +147,7 @@ class BrokerApi:
 
     async def _renewals(self, caller: Caller, request: Request, body: RenewalsBody) -> RenewedBody:
         """The tenant's own token is enough: with it all of these could be released, too."""
-        broker, until = self._broker, self._broker.now() + _seconds(request)
+        broker, until = self._broker, self._broker.now() + seconds_of(request)
         while True:
             found = {hash: lease for hash in body.leases if (lease := broker.ledger.of_token(caller.name, hash))}
             for lease in found.values():
@@ -193,7 +174,7 @@ class BrokerApi:
         shown = "shoal-lease-token" in request.headers
         if shown:
             self._held(lease, request)
-        seconds = _seconds(request)
+        seconds = seconds_of(request)
         known = request.query_params.get("state", lease.state.value)
         until = self._broker.now() + seconds
         while lease.state.value == known and await self._broker.wait(lease.id, until):
@@ -225,7 +206,7 @@ class BrokerApi:
                 403, f"the agent of {caller.name} may not speak for {host if caller.name != host else body.host}"
             )
         longest = self._broker.ledger.terms.silence / 2  # an agent that waits must not seem silent
-        return await self._broker.hear(body, min(_seconds(request), longest))
+        return await self._broker.hear(body, min(seconds_of(request), longest))
 
     async def _drain(self, caller: Caller, request: Request, body: DrainBody) -> None:
         host = request.path_params["host"]
@@ -241,7 +222,7 @@ class BrokerApi:
         return [self._quota(tenant) for tenant in tenants]
 
     async def _grant(self, caller: Caller, request: Request, body: GrantBody) -> QuotaBody:
-        tenant = _tenant(request)
+        tenant = tenant_of(request)
         with _granting():
             self._broker.grant(tenant, body.grant)
         limits = body.model_dump(exclude={"tokens"})
@@ -249,7 +230,7 @@ class BrokerApi:
         return self._quota(tenant)
 
     async def _withdraw(self, caller: Caller, request: Request, body: None) -> None:
-        tenant = _tenant(request)
+        tenant = tenant_of(request)
         with _granting():
             known = self._broker.withdraw(tenant)
         if not known:
@@ -295,7 +276,7 @@ class BrokerApi:
                 caller = self._caller(request)
                 if caller.role not in endpoint.roles:
                     raise Refusal(403, f"this is not for {caller.role.value}s: {endpoint.method} {endpoint.path}")
-                body = await _body(request, endpoint.takes)
+                body = await body_of(request, endpoint.takes)
                 result = await endpoint.answer(caller, request, body)
             except Refusal as refusal:
                 return self._refuse(refusal, request, caller)
@@ -360,36 +341,6 @@ async def _fault(request: Request, fault: Exception) -> Response:
     return JSONResponse({"error": "a fault in the broker; its log has it"}, 500)
 
 
-async def _body(request: Request, type: Any) -> Any:
-    if type is None:
-        return None
-    body, size = bytearray(), 0
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for chunk in request.stream():
-                size += len(chunk)
-                if size <= BODY_BYTES:
-                    body += chunk
-                elif size > READ_BYTES:
-                    break
-    except TimeoutError:
-        raise Refusal(408, f"the body did not come within {BODY_SECONDS:g} s") from None
-    if size > BODY_BYTES:
-        raise Refusal(413, f"a body has {BODY_BYTES} bytes at most")
-    try:
-        return TypeAdapter(type).validate_json(bytes(body))
-    except ValidationError as fault:
-        told = [f"{'.'.join(map(str, each['loc'])) or 'body'}: {each['msg']}" for each in fault.errors()[:5]]
-        raise Refusal(422, "; ".join(told)) from None
-
-
-def _tenant(request: Request) -> str:
-    name: str = request.path_params["tenant"]
-    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name):
-        raise Refusal(422, f"{name[:80]!r} is no name of a tenant: lower-case letters, digits and dashes")
-    return name
-
-
 @contextmanager
 def _granting() -> Iterator[None]:
     try:
@@ -405,13 +356,3 @@ def _granting() -> Iterator[None]:
 
 def _sees(caller: Caller, lease: Lease) -> bool:
     return caller.role is Role.ADMIN or caller.name == lease.tenant
-
-
-def _seconds(request: Request) -> float:
-    text = request.query_params.get("wait", "0")
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text):
-        raise Refusal(422, f"wait: {text[:20]!r} is no number of seconds")
-    state = request.query_params.get("state")
-    if state is not None and state not in list(LeaseState):
-        raise Refusal(422, f"state: {state[:20]!r} is none of {', '.join(LeaseState)}")
-    return min(float(text), LONGEST_WAIT_SECONDS)

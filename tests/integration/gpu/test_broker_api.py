@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from shoal.gpu import broker_api, broker_server
+from shoal.gpu import broker_requests, broker_server
 from shoal.gpu.audit import Audit
 from shoal.gpu.broker import Broker
 from shoal.gpu.broker_server import BrokerServer
@@ -65,7 +65,7 @@ def refused(tmp_path: Path) -> list[tuple[int, str]]:
 async def test_a_lease_is_asked_for_waited_for_renewed_and_released(
     client: httpx2.AsyncClient, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_api, "LONGEST_WAIT_SECONDS", 600.0)  # what is not woken comes too late
+    monkeypatch.setattr(broker_requests, "LONGEST_WAIT_SECONDS", 600.0)  # what is not woken comes too late
     agent = Agent("h")
     lease = await ask(client)
     assert lease["state"] == "queued"
@@ -164,7 +164,7 @@ async def test_what_cannot_be_read_or_granted_says_where_and_why(client: httpx2.
         (b'{"requests": [{"percent": 50, "memory_mib": 1}]}', 422, "by percent or by memory_mib, not by both"),
         (b'{"requests": [{"gpus": 3}]}', 403, "tenant vision asks for 3 GPUs, and its quota is 2"),
         (b'{"requests": [{}], "priority": 1}', 403, "tenant vision asks with priority 1, and may with 0 at most"),
-        (b" " * (broker_api.BODY_BYTES + 1), 413, "a body has 1048576 bytes at most"),
+        (b" " * (broker_requests.BODY_BYTES + 1), 413, "a body has 1048576 bytes at most"),
     ]
     for body, code, message in bodies:
         answer = await client.post("/v1/leases", content=body, headers=bearer("vision"))
@@ -187,7 +187,7 @@ async def test_who_dawdles_is_cut_off_and_disturbs_nobody(
     client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(broker_server, "HEAD_SECONDS", 0.2)
-    monkeypatch.setattr(broker_api, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(broker_requests, "BODY_SECONDS", 0.2)
     port = client.base_url.port
     assert port is not None
     whole = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
