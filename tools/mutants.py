@@ -517,7 +517,7 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
     ("serving/json_tensor.py", 'name.endswith("_bytes")', "False", "serving/test_json_tensor.py"),
     ("serving/json_tensor.py", "len(output) != size", "False", "serving/test_json_tensor.py"),
     ("serving/json_tensor.py", "row.keys() != inputs.keys()", "False", "serving/test_json_tensor.py"),
-    ("web/pool.py", '"granted", "running")', '"granted", "running", "released")', "web/test_pool.py"),
+    ("pool/lease.py", "LeaseState.RUNNING))", "LeaseState.RUNNING, LeaseState.RELEASED))", "web/test_pool.py"),
     ("web/views.py", "look.phase == Phase.RUNNING", "True", "web/test_pages.py"),
     ("local/history.py", "if sum(each.loss is not None for each in lines) >= 2:", "if lines:", "web/test_pages.py"),
     (

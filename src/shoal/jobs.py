@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from shoal.resources import KUBEFLOW_API, Document, TFJob, load, parse
+from shoal.resources import Document, TFJob, load, parse
 from shoal.resources.status import JobStatus
 from shoal.runs import Lines, LogChoice, Run, RunError, Runs
 
@@ -112,14 +112,12 @@ def run(
     place = _place(on)
     if code is not None and not Path(code).is_dir():
         raise RunError(f"code: {code} is no folder")
-    if place == "local":
+    if place == "local" or code is None:
         return _aside(_start, _runs(place, context, namespace), documents, str(code or source), replace)
-    if code is None:
-        return _aside(_start, _runs(place, context, namespace), documents, source, replace)
-    _refuse_other_code(documents)
-    from shoal.code.pack import pack
+    from shoal.code.pack import pack, refuse_other_code
     from shoal.kubernetes.client.delivery import Delivery
 
+    refuse_other_code(documents, "code")
     with tempfile.TemporaryFile() as file:
         delivery = Delivery(pack(Path(code), file), file, None, print, context)
         return _aside(_start, _runs(place, context, namespace, delivery), documents, source, replace)
@@ -169,14 +167,6 @@ def _read(job: TFJob | Mapping[str, Any] | str | Path, name: str | None) -> tupl
     return source, documents
 
 
-def _refuse_other_code(documents: Sequence[Document]) -> None:
-    for job in [document.job for document in documents if document.job]:
-        if job.api_version == KUBEFLOW_API:
-            raise RunError(f"{job.name} is of {KUBEFLOW_API}, which knows no code beside the image", "leave code out")
-        if job.spec.code is not None:
-            raise RunError(f"{job.name} says where its code is, in spec.code", "leave that out, or code")
-
-
 def _place(on: str | None) -> str:
     place = on or os.environ.get("SHOAL_ON") or "local"
     if place not in ("local", "kubernetes"):
@@ -201,7 +191,7 @@ def _runs(place: str, context: str | None, namespace: str | None, delivery: Deli
 def _start(runs: Runs, documents: Sequence[Document], source: str, replace: bool) -> Job:
     for document in documents:
         git = document.job.spec.code.git if document.job and document.job.spec.code else None
-        if git is not None and not git.is_pinned:
+        if git is not None:
             from shoal.code.git import pin
 
             pin(git)  # all replicas get the same, at any time

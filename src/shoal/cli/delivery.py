@@ -33,15 +33,13 @@ def delivery_of(
             "--code sends a folder to a cluster, and the jobs run on this machine",
             "here replicas start in the manifest's folder; or add --on kubernetes",
         )
-    for document in documents:
-        if document.job:
-            _refuse_other_code(document.job)
     need_kubernetes()
     import tempfile
 
-    from shoal.code.pack import pack
+    from shoal.code.pack import pack, refuse_other_code
     from shoal.kubernetes.client.delivery import Delivery, size_of
 
+    refuse_other_code(documents, "--code")
     with tempfile.TemporaryFile() as file:
         archive = pack(folder, file)
         count = len(archive.files)
@@ -58,18 +56,6 @@ def pin_code(job: TFJob) -> None:
         wanted = git.revision
         pin(git)
         say(f"{job.name}: {wanted} of {git.url} is {git.revision}")
-
-
-def _refuse_other_code(job: TFJob) -> None:
-    from shoal.resources import KUBEFLOW_API
-
-    if job.api_version == KUBEFLOW_API:
-        refuse(
-            f"{job.name} is of {KUBEFLOW_API}, which knows no code beside the image",
-            "convert the manifest: shoal convert --to shoal.dev",
-        )
-    if job.spec.code is not None:
-        refuse(f"{job.name} says where its code is, in spec.code", "leave that out, or --code")
 
 
 def _mention_scripts(documents: Sequence[Document]) -> None:

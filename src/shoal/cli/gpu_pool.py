@@ -158,7 +158,9 @@ def _row(lease: Told) -> list[str]:
 
 
 def _live(lease: Told) -> bool:
-    return lease["state"] in ("queued", "granted", "running")
+    from shoal.pool.lease import LIVE
+
+    return lease["state"] in LIVE
 
 
 def _of(used: float, granted: float | None, unit: str = "") -> tuple[str, str]:

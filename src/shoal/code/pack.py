@@ -10,13 +10,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from pathspec import GitIgnoreSpec
 
+from shoal.resources import KUBEFLOW_API, Document
 from shoal.runs import RunError
 
 IGNORE_FILES = (".gitignore", ".shoalignore")
@@ -25,6 +26,18 @@ IGNORE_FILES = (".gitignore", ".shoalignore")
 NEVER = frozenset({".git", ".venv", "__pycache__"})
 SHORT = 12
 """How much of a digest stands in a name."""
+
+
+def refuse_other_code(documents: Iterable[Document], word: str) -> None:
+    """Raise RunError for a job to which no packed folder can be sent; `word` is how it was asked for."""
+    for job in [document.job for document in documents if document.job]:
+        if job.api_version == KUBEFLOW_API:
+            raise RunError(
+                f"{job.name} is of {KUBEFLOW_API}, which knows no code beside the image",
+                "convert the manifest: shoal convert --to shoal.dev",
+            )
+        if job.spec.code is not None:
+            raise RunError(f"{job.name} says where its code is, in spec.code", f"leave that out, or {word}")
 
 
 class PackedFile(NamedTuple):

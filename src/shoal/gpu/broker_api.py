@@ -1,4 +1,4 @@
-"""The broker by HTTP: who may do what, and what is said of it. Its list of endpoints is the API, and makes its description.
+"""The broker by HTTP: who may do what, and what is said of it. The list of endpoints is the API, and describes it.
 
 Tenants, agents and admins show a token as `Authorization: Bearer …`. Who renews a lease, or waits for it, shows the
 lease's own token, too, as `Shoal-Lease-Token: …`.

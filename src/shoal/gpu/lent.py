@@ -14,6 +14,7 @@ from typing import Any
 
 from shoal.cuda.environment import LEASE, LIBRARIES, NUMBERS, SERVERS, TOKEN, client_folder, with_client
 from shoal.gpu.client import POLL_SECONDS, BrokerClient, BrokerError, Unreachable
+from shoal.pool.lease import LIVE
 
 RENEW_SECONDS = 5.0
 RETRY_SECONDS = 1.0
@@ -122,7 +123,7 @@ def _next(client: BrokerClient, lease: Lease, until: float | None, again: Callab
         if fault.code in GONE:
             return again()
         raise
-    if found["state"] not in ("queued", "granted", "running"):
+    if found["state"] not in LIVE:
         raise Ended(f"{found['id']} has ended: {found['state']}, {found['reason']}")
     return found
 

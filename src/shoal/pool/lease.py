@@ -29,7 +29,11 @@ class LeaseState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        return self not in (LeaseState.QUEUED, LeaseState.GRANTED, LeaseState.RUNNING)
+        return self not in LIVE
+
+
+LIVE = frozenset((LeaseState.QUEUED, LeaseState.GRANTED, LeaseState.RUNNING))
+"""The states of a lease that has not ended, which are also their words in the broker's API."""
 
 
 class Hold(StrEnum):

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from shoal.gpu.health import gpu_state
+from shoal.pool.lease import LIVE, LeaseState
 
 Told = dict[str, Any]
-
-LIVE = ("queued", "granted", "running")
 
 
 class Broker(Protocol):
@@ -103,7 +102,7 @@ def pool_view(broker: Broker, now: float) -> PoolView:
             # In whole seconds, so that a page does not change from look to look.
             Waiting(each["id"], each["tenant"], each["priority"], round(now - each["waited_seconds"]), each["reason"])
             for each in leases
-            if each["state"] == "queued"
+            if each["state"] == LeaseState.QUEUED
         ],
         [
             Use(

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from shoal.pool.lease import LIVE
 from tests.cluster.api.webhooks import free_port
 from tests.cluster.programs import Program
 from tests.integration.gpu.brokers import TOKENS, bearer, write_tenants
@@ -65,7 +66,7 @@ class Pool:
     def leases(self, whose: str = "vision") -> list[dict[str, Any]]:
         """Those that live, as a tenant or admin sees them."""
         found = self._client.get("/v1/leases", headers=bearer(whose)).json()
-        return [lease for lease in found if lease["state"] in ("queued", "granted", "running")]
+        return [lease for lease in found if lease["state"] in LIVE]
 
     def states(self) -> list[str]:
         return sorted(lease["state"] for lease in self.leases())

@@ -6,27 +6,18 @@ import base64
 import shutil
 from typing import NamedTuple
 
-from msgspec import field
 from pydantic import ValidationError
 
 from shoal.kubernetes.client.connection import NO_KUBECTL, Connection
 from shoal.kubernetes.operator.api import NotFoundError
-from shoal.kubernetes.operator.kinds import WORKBENCHES, Kind
-from shoal.kubernetes.operator.views import Bench, Metadata, View
+from shoal.kubernetes.operator.kinds import SECRETS, WORKBENCHES
+from shoal.kubernetes.operator.views import Bench
 from shoal.kubernetes.operator.wanted import manifest_of
 from shoal.kubernetes.web_app import SERVICE_PORT, prefix, url
 from shoal.kubernetes.workbench import TOKEN_KEY, secret_name
 from shoal.resources import AppStatus, parse_workbench
 from shoal.resources.suggestion import nearest
 from shoal.runs import MissingError, RunError
-
-
-class _Secret(View):
-    metadata: Metadata
-    data: dict[str, str] = field(default_factory=dict)
-
-
-SECRETS = Kind("v1", "Secret", "secrets", _Secret)
 
 
 class Listed(NamedTuple):
@@ -116,7 +107,7 @@ class Workbenches:
             if isinstance(fault.__cause__, NotFoundError):
                 raise RunError(f"{bench.metadata.name} has no token yet", "does an operator look after it?") from None
             raise
-        token = base64.b64decode(secret.data[TOKEN_KEY]).decode()
+        token = base64.b64decode((secret.data or {})[TOKEN_KEY]).decode()
         return f"{address}lab?token={token}"
 
 

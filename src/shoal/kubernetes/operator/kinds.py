@@ -16,6 +16,7 @@ from shoal.kubernetes.operator.views import (
     Owned,
     Pod,
     PooledPod,
+    Secret,
     Server,
 )
 from shoal.resources import KUBEFLOW_API, SHOAL_API
@@ -47,7 +48,7 @@ SERVICES = Kind("v1", "Service", "services", Owned)
 CONFIG_MAPS = Kind("v1", "ConfigMap", "configmaps", Owned)
 CLAIMS = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims", Owned)
 VOLUMES = Kind("v1", "PersistentVolume", "persistentvolumes", Owned, namespaced=False)
-SECRETS = Kind("v1", "Secret", "secrets", Owned)
+SECRETS = Kind("v1", "Secret", "secrets", Secret)
 SERVICE_ACCOUNTS = Kind("v1", "ServiceAccount", "serviceaccounts", Owned)
 ROLES = Kind("rbac.authorization.k8s.io/v1", "Role", "roles", Owned)
 ROLE_BINDINGS = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", Owned)

@@ -17,6 +17,7 @@ class TensorBoardReconciler(AppReconciler[TensorBoard]):
 
     kind = TENSORBOARDS
     what = "TensorBoard"
+    noun = "TensorBoard"
 
     def _parse(self, manifest: Object) -> TensorBoard:
         return parse_board(manifest, source="TensorBoard")

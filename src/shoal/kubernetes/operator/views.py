@@ -189,6 +189,13 @@ class PooledPod(View):
     status: PodStatus = field(default_factory=PodStatus)
 
 
+class Secret(View):
+    """`data` is in base64; None where there is none."""
+
+    metadata: Metadata
+    data: dict[str, str] | None = None
+
+
 class LeaseSpec(View):
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None

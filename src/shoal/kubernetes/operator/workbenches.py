@@ -33,6 +33,7 @@ class WorkbenchReconciler(AppReconciler[Workbench]):
 
     kind = WORKBENCHES
     what = "workbench"
+    noun = "Workbench"
 
     def __init__(self, api: API, caches: Caches, recorder: Recorder, clock: Callable[[], float] = time.time) -> None:
         super().__init__(api, caches, recorder, clock)

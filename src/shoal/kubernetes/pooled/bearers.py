@@ -11,9 +11,10 @@ import re
 import time
 
 from shoal.kubernetes.operator.api import API, NotFoundError
+from shoal.kubernetes.operator.kinds import SECRETS
+from shoal.kubernetes.operator.views import Secret
 from shoal.kubernetes.tenants.kinds import NAMESPACES
 from shoal.kubernetes.tenants.names import POOL_SECRET, TENANT
-from shoal.kubernetes.webhook.views import SECRETS, Secret
 
 KNOWN_SECONDS = 15.0
 """For how long is not looked again."""

@@ -19,6 +19,8 @@ from typing import Any
 import httpx2
 import msgspec
 
+from shoal.pool.lease import LIVE
+
 WAIT_SECONDS = 8.0
 """How long the broker may leave a renewal unanswered while there are no news. A lease lives for 30 s without one."""
 
@@ -89,7 +91,7 @@ class Lease(msgspec.Struct, frozen=True):
 
     @property
     def live(self) -> bool:
-        return self.state in ("queued", "granted", "running")
+        return self.state in LIVE
 
     @property
     def running(self) -> bool:

@@ -30,7 +30,7 @@ from shoal.kubernetes.operator.api import (
 from shoal.kubernetes.operator.caches import Caches
 from shoal.kubernetes.operator.concurrently import concurrently
 from shoal.kubernetes.operator.events import Recorder
-from shoal.kubernetes.operator.kinds import POOLED_PODS
+from shoal.kubernetes.operator.kinds import POOLED_PODS, SECRETS
 from shoal.kubernetes.operator.reflector import Reflector
 from shoal.kubernetes.operator.store import Store
 from shoal.kubernetes.operator.views import PooledPod
@@ -41,7 +41,6 @@ from shoal.kubernetes.pooled.gate import LEASE_ANNOTATION, POOLED_LABEL, SERVERS
 from shoal.kubernetes.pooled.leases import GATHER_SECONDS, Kept, Leases
 from shoal.kubernetes.pooled.telling import Teller, Word, lent, moved, queued
 from shoal.kubernetes.pooled.units import Member, Unit, units
-from shoal.kubernetes.webhook.views import SECRETS
 
 LOOK_SECONDS = 2.0
 """How often is looked at what waits, although nothing was heard of it."""

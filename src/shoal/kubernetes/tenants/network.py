@@ -23,7 +23,12 @@ NODE_LOCAL_DNS = "169.254.0.0/16"
 
 
 def network_policies(tenant: Tenant) -> list[Object]:
-    return [_among_themselves(tenant), _to_servers(tenant), _to_boards(tenant), _to_workbenches(tenant)]
+    return [
+        _among_themselves(tenant),
+        _to_servers(tenant),
+        _to_app(tenant, "boards", TENSORBOARD, TENSORBOARD_PORT),
+        _to_app(tenant, "workbenches", WORKBENCH, WORKBENCH_PORT),
+    ]
 
 
 def _among_themselves(tenant: Tenant) -> Object:
@@ -54,12 +59,8 @@ def _to_servers(tenant: Tenant) -> Object:
     return _policy(tenant, f"{OBJECT}-servers", _into(MODEL_SERVER, rules))
 
 
-def _to_boards(tenant: Tenant) -> Object:
-    return _policy(tenant, f"{OBJECT}-boards", _into(TENSORBOARD, _from_outside(tenant, (TENSORBOARD_PORT,))))
-
-
-def _to_workbenches(tenant: Tenant) -> Object:
-    return _policy(tenant, f"{OBJECT}-workbenches", _into(WORKBENCH, _from_outside(tenant, (WORKBENCH_PORT,))))
+def _to_app(tenant: Tenant, name: str, label: str, port: int) -> Object:
+    return _policy(tenant, f"{OBJECT}-{name}", _into(label, _from_outside(tenant, (port,))))
 
 
 def _into(label: str, rules: list[Object]) -> Object:

@@ -26,10 +26,11 @@ from shoal.kubernetes.operator.api import (
     NotLeaderError,
     Object,
 )
-from shoal.kubernetes.operator.kinds import Kind
+from shoal.kubernetes.operator.kinds import SECRETS, Kind
+from shoal.kubernetes.operator.views import Secret
 from shoal.kubernetes.webhook.names import SECRET
 from shoal.kubernetes.webhook.server import WebhookServer
-from shoal.kubernetes.webhook.views import CONFIGURATIONS, SECRETS, Configuration, Secret
+from shoal.kubernetes.webhook.views import CONFIGURATIONS, Configuration
 
 log = structlog.get_logger(__name__)
 

@@ -1,4 +1,4 @@
-"""The few fields of Secrets and webhook configurations that are read, and where the API serves them."""
+"""The few fields of webhook configurations that are read, and where the API serves them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from msgspec import field
 
 from shoal.kubernetes.operator.kinds import Kind
 from shoal.kubernetes.operator.views import Metadata, View
-
-
-class Secret(View):
-    metadata: Metadata
-    data: dict[str, str] | None = None
 
 
 class ClientConfig(View):
@@ -29,7 +24,6 @@ class Configuration(View):
 
 _REGISTRATION = "admissionregistration.k8s.io/v1"
 
-SECRETS = Kind("v1", "Secret", "secrets", Secret)
 CONFIGURATIONS = tuple(
     Kind(_REGISTRATION, f"{what}WebhookConfiguration", f"{what.lower()}webhookconfigurations", Configuration, False)
     for what in ("Validating", "Mutating")

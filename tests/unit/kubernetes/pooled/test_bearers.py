@@ -6,9 +6,8 @@ import base64
 
 import pytest
 
-from shoal.kubernetes.operator.views import Metadata
+from shoal.kubernetes.operator.views import Metadata, Secret
 from shoal.kubernetes.pooled.bearers import NoToken, token_in
-from shoal.kubernetes.webhook.views import Secret
 
 
 def secret(**data: str) -> Secret:

@@ -66,11 +66,7 @@ def setp(e: Emitter, op: Op) -> None:
     opposite = e.builder.not_(value)
     if other is not None:
         value, opposite = _join(e, how, value, other), _join(e, how, opposite, other)
-    if isinstance(target, Two):
-        e.write(target.first, value)
-        e.write(target.second, opposite)
-    else:
-        e.write(target, value)
+    e.write_pair(target, value, opposite)
 
 
 @instruction("comparison", "set", "all tests, .and .or .xor, .ftz; to .u32 .s32 .f32")

@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 
 from shoal.cuda.soft.compile.layout import Block, Launch, Reason, Stop, Thread
-from shoal.cuda.soft.ptx.flat import Flat, Inverse, Place, Register, Special, Value
+from shoal.cuda.soft.ptx.flat import Flat, Inverse, Place, Register, Special, Two, Value
 from shoal.cuda.soft.ptx.tree import Number, PtxError, Real
 from shoal.cuda.soft.ptx.types import Type
 
@@ -150,6 +150,14 @@ class Emitter(Structures):
                 raise self.error(f"{target.name.partition('#')[0]} has {bits} bits, and the result {value.type.width}")
             value = self.builder.sext(value, ir.IntType(bits)) if signed else self.resize(value, bits)
         self.builder.store(value, self.home(target))
+
+    def write_pair(self, target: Value, first: Llvm, second: Llvm) -> None:
+        """Into `p|q`; the second result is dropped where the target is one register."""
+        if isinstance(target, Two):
+            self.write(target.first, first)
+            self.write(target.second, second)
+        else:
+            self.write(target, first)
 
     def address_of(self, place: Place) -> Llvm:
         """Within the window of its space; for global memory, the address itself."""

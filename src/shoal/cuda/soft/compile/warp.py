@@ -82,11 +82,7 @@ def shfl(e: Emitter, op: Op) -> None:
     # Of a lane that is not there, nothing is read: the result is then left open, and is the lane's own here.
     there = b.trunc(b.lshr(e.field(e.thread, Thread, "group"), b.and_(other, I32(31))), I1)
     value = b.trunc(shown(e, b.select(there, other, lane)), I32)
-    if isinstance(target, Two):
-        e.write(target.first, value)
-        e.write(target.second, inside)
-    else:
-        e.write(target, value)
+    e.write_pair(target, value, inside)
 
 
 @instruction("warp", "vote", ".sync or not, .all .any .uni .pred, .ballot.b32")
@@ -139,11 +135,7 @@ def match(e: Emitter, op: Op) -> None:
         return
     every = b.icmp_unsigned("==", same, e.field(e.thread, Thread, "group"))
     value = b.select(every, same, I32(0))
-    if isinstance(target, Two):
-        e.write(target.first, value)
-        e.write(target.second, every)
-    else:
-        e.write(target, value)
+    e.write_pair(target, value, every)
 
 
 @instruction("warp", "redux", ".sync, .add .min .max .u32 .s32, .and .or .xor .b32")

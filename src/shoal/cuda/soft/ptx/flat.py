@@ -143,7 +143,6 @@ class _Flattener:
         self.flat = Flat(kernel.name, directives=dict(kernel.directives))
         self.count = 0
         self.calls: list[str] = [kernel.name]
-        self.dynamic_align = 16
         top: dict[str, Value] = {name: Place("global", *place) for name, place in places.items()}
         self.module_shared: dict[str, Place] = {}
         self.names: list[dict[str, Value]] = [top, {}]
@@ -327,28 +326,18 @@ class _Flattener:
         self.calls.append(function.name)
         for register, value, result in moves:
             if not result:
-                self.emit(
-                    Op(
-                        "mov",
-                        (f"b{register.type.bits}" if register.type.kind != "p" else "pred",),
-                        (register, value),
-                        line,
-                    )
-                )
+                self.emit(_move(register.type, register, value, line))
         self.body(function.body or (), after)
         self.flat.items.append(after)
         for register, value, result in moves:
             if result:
-                self.emit(
-                    Op(
-                        "mov",
-                        (f"b{register.type.bits}" if register.type.kind != "p" else "pred",),
-                        (value, register),
-                        line,
-                    )
-                )
+                self.emit(_move(register.type, value, register, line))
         self.calls.pop()
         self.names = outer
+
+
+def _move(type_: Type, target: Value, source: Value, line: int) -> Op:
+    return Op("mov", ("pred" if type_.kind == "p" else f"b{type_.bits}",), (target, source), line)
 
 
 def _aligned(size: int, align: int) -> int:

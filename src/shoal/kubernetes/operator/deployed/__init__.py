@@ -1,1 +1,2 @@
-"""The operator's work on resources that are one Deployment and what belongs to it: model servers, TensorBoards."""
+"""The operator's work on resources that are one Deployment and what belongs to it: model servers, TensorBoards,
+workbenches."""

@@ -48,6 +48,8 @@ class DeployedReconciler(ABC, Generic[R, S]):
     kind: ClassVar[Kind[Any]]
     what: ClassVar[str]
     """What users call one, within a sentence."""
+    noun: ClassVar[str]
+    """What begins the reasons of its events."""
 
     def __init__(self, api: API, caches: Caches, recorder: Recorder, clock: Callable[[], float] = time.time) -> None:
         self._api = api
@@ -155,12 +157,7 @@ class DeployedReconciler(ABC, Generic[R, S]):
         if after.phase.value == ServerPhase.FAILED:
             self._recorder.warning(stored, now.reason, now.message)
         elif now.status == "True":
-            self._recorder.normal(stored, f"{self._noun}Ready", self._told_ready(after))
+            self._recorder.normal(stored, f"{self.noun}Ready", self._told_ready(after))
         else:
             word = "Stopped" if after.phase.value == AppPhase.STOPPED else "Updating"
-            self._recorder.normal(stored, f"{self._noun}{word}", now.message)
-
-    @property
-    def _noun(self) -> str:
-        """What begins the reasons of events."""
-        return "Server" if self.kind.name == "ModelServer" else self.kind.name
+            self._recorder.normal(stored, f"{self.noun}{word}", now.message)

@@ -25,6 +25,7 @@ class ServerReconciler(DeployedReconciler[ModelServer, ServerStatus]):
 
     kind = SERVERS
     what = "server"
+    noun = "Server"
 
     def __init__(
         self,
