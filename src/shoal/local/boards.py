@@ -11,6 +11,7 @@ from shoal.local.claim_folders import folder_on_claim
 from shoal.local.ports import HOST
 from shoal.resources import TensorBoard
 from shoal.resources.model_place import URI
+from shoal.resources.tensorboard import names_a_run
 from shoal.runs import Board, RunError
 
 
@@ -18,7 +19,7 @@ def board_of(folders: Mapping[str, str], port: int) -> Board:
     """The command that shows the folders at 127.0.0.1:`port`, by the TensorBoard of this environment. Raises RunError
     where there is none, and for a name or a folder that TensorBoard cannot be told."""
     for name, folder in folders.items():
-        if not name or name.startswith("/") or "," in name or ":" in name:
+        if not names_a_run(name):
             raise RunError(f"{name!r} cannot name a run", "TensorBoard takes names without , : and a / at the start")
         if "," in folder:
             raise RunError(f"{name}: {folder} has a comma", "TensorBoard would take it for two folders; rename it")

@@ -14,6 +14,11 @@ BOARD_CONTAINER = "tensorboard"
 """The container of `template` that is TensorBoard's; others run beside it."""
 
 
+def names_a_run(name: str) -> bool:
+    """Whether TensorBoard, which is told NAME:PATH,NAME:PATH and knows no quotes, takes the name."""
+    return bool(name) and not name.startswith("/") and "," not in name and ":" not in name
+
+
 class BoardSpec(Model):
     """What is shown, and how it is reached."""
 

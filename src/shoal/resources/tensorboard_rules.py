@@ -8,7 +8,7 @@ from typing import Any
 from shoal.resources.model_place import URI
 from shoal.resources.place import Finding
 from shoal.resources.rules import check_storage, without_consequences
-from shoal.resources.tensorboard import BOARD_CONTAINER
+from shoal.resources.tensorboard import BOARD_CONTAINER, names_a_run
 from shoal.resources.web_app_rules import WrittenApp, check_mounted, check_own_container, check_service_name
 
 LOG_DIRS = ("spec", "logDirs")
@@ -21,7 +21,7 @@ def check_name(board: WrittenApp) -> Iterator[Finding]:
 def check_run_names(board: WrittenApp) -> Iterator[Finding]:
     """TensorBoard is told NAME:PATH,NAME:PATH, and knows no quotes."""
     for name, folder in board.spec.get("logDirs", {}).items():
-        if not name or name.startswith("/") or "," in name or ":" in name:
+        if not names_a_run(name):
             problem = f'"{name}" cannot name a run' if name else "a run without a name"
             yield Finding((*LOG_DIRS, name), problem, "TensorBoard takes names without , and :, not beginning with /")
         if "," in folder:
