@@ -93,7 +93,7 @@ class Bench:
 
     def wrk(self, case: str, in_flight: int) -> Found:
         script = self.folder / f"{case}.lua"
-        script.write_text(LUA.format(body=self.folder / f"{case}.instances"))
+        script.write_text(LUA.format(body=self.folder / f"{case}.body"))
         url = f"http://127.0.0.1:{self.rest}/v1/models/{model(case)}:predict"
         told = self._run(
             ["wrk", "-t1", f"-c{in_flight}", f"-d{self.chosen.seconds}s", "--latency", "-s", str(script), url]
@@ -184,6 +184,7 @@ def measure(chosen: argparse.Namespace, folder: Path) -> list[Row]:
     with (folder / "server.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
         try:
             wait_until_ready(rest, "mlp")
+            write_bodies(folder, rest)
             bench = Bench(chosen, folder, grpc, rest)
             return [
                 bench.row(protocol, case, in_flight)
@@ -193,6 +194,22 @@ def measure(chosen: argparse.Namespace, folder: Path) -> list[Row]:
             ]
         finally:
             server.terminate()
+
+
+def write_bodies(folder: Path, port: int) -> None:
+    """What `bench serve` asks by REST, so that `wrk` asks the same: rows and columns cost a server differently."""
+    import numpy as np
+
+    from shoal.serving.client import address
+    from shoal.serving.client.connection import DEFAULT_SIGNATURE, Asked
+    from shoal.serving.client.rest_client import RestConnection, predict_body
+
+    connection = RestConnection(address.parse(f"http://127.0.0.1:{port}"), timeout=30)
+    for case in CASES:
+        signature = connection.metadata(Asked(model(case))).find(DEFAULT_SIGNATURE)
+        body = predict_body(signature, {"x": np.load(folder / f"{case}.npy")})
+        (folder / f"{case}.body").write_bytes(body)
+    connection.close()
 
 
 def wait_until_ready(port: int, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,19 @@ def node_cluster(kubernetes: Binaries) -> Iterator[NodeCluster]:
 @pytest.fixture
 def make_namespace() -> Iterator[Callable[[Kubectl], Kubectl]]:
     """Makes namespaces for this test; they are deleted at its end, and nobody waits for it."""
+    with _namespaces() as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def make_lasting_namespace() -> Iterator[Callable[[Kubectl], Kubectl]]:
+    """The same for all tests of a module."""
+    with _namespaces() as make:
+        yield make
+
+
+@contextmanager
+def _namespaces() -> Iterator[Callable[[Kubectl], Kubectl]]:
     made: list[Kubectl] = []
 
     def make(kubectl: Kubectl) -> Kubectl:

@@ -17,7 +17,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from shoal.gpu.audit import Audit
 from shoal.gpu.tenants import Grant, Role, Tenants, TenantsError, granted_path, new_token, token_hash, write_granted
-from shoal.pool.brokerage import decide
+from shoal.pool.brokerage import asked_before, decide, settling
 from shoal.pool.lease import Ask, Lease, LeaseState
 from shoal.pool.ledger import Ledger, Refused, Terms
 from shoal.pool.quota import UNLIMITED, Amount
@@ -35,10 +35,6 @@ log = logging.getLogger(__name__)
 
 class TooMany(ValueError):
     """A tenant has as many requests in the queue as it may."""
-
-
-class Settling(Exception):
-    """What agents have yet to tell may be what is asked for."""
 
 
 class Broker:
@@ -62,7 +58,7 @@ class Broker:
     @property
     def settling(self) -> bool:
         """Whether agents may have leases that they had no time yet to tell of."""
-        return self.now() < self.ledger.started_at + self.ledger.terms.silence
+        return settling(self.ledger, self.now())
 
     async def run(self) -> None:
         """Do what is due by time, until cancelled."""
@@ -76,12 +72,8 @@ class Broker:
     ) -> tuple[Lease, str]:
         """Queue it, and grant it at once if there is room. The token is shown here and never again. Who brings a token
         has the lease that there is for it. Raises Refused for what is never granted, TooMany, and Settling."""
-        if token is not None:
-            if (asked := self.ledger.of_token(tenant, token_hash(token))) and asked.live:
-                self.renew(asked)
-                return asked, token
-            if self.settling:
-                raise Settling
+        if token is not None and (asked := asked_before(self.ledger, tenant, token_hash(token), self.now())):
+            return asked, token
         waiting = self.ledger.waiting[tenant]
         if waiting >= MOST_WAITING:
             raise TooMany(f"tenant {tenant} has {waiting} requests in the queue already")

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from shoal.gpu.broker import Broker, Settling, TooMany, of_tenant
+from shoal.gpu.broker import Broker, TooMany, of_tenant
 from shoal.gpu.broker_requests import Refusal, body_of, seconds_of, tenant_of
 from shoal.gpu.endpoint import Endpoint, describe
 from shoal.gpu.messages import (
@@ -32,6 +32,7 @@ from shoal.gpu.messages import (
     RenewedBody,
 )
 from shoal.gpu.tenants import Caller, Role, matches
+from shoal.pool.brokerage import Settling
 from shoal.pool.lease import Lease, LeaseState
 from shoal.pool.ledger import Refused
 from shoal.pool.queue import places as queue_places

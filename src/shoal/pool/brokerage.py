@@ -42,6 +42,27 @@ def decide(ledger: Ledger, now: float) -> Decided:
     return decided
 
 
+class Settling(Exception):
+    """What agents have yet to tell may be what is asked for."""
+
+
+def settling(ledger: Ledger, now: float) -> bool:
+    """Whether agents may have leases that they had no time yet to tell of."""
+    return now < ledger.started_at + ledger.terms.silence
+
+
+def asked_before(ledger: Ledger, tenant: str, token_hash: str, now: float) -> Lease | None:
+    """The lease that there is for this token, renewed: who lost an answer asks again, and takes nothing twice. Raises
+    Settling while that cannot be known."""
+    lease = ledger.of_token(tenant, token_hash)
+    if lease is not None and lease.live:
+        ledger.renew(lease, now)
+        return lease
+    if settling(ledger, now):
+        raise Settling
+    return None
+
+
 def _note_silence(ledger: Ledger, now: float) -> None:
     for name, host in list(ledger.hosts.items()):
         removed_at, silent_at = host.heard_at + ledger.terms.memory, host.heard_at + ledger.terms.silence

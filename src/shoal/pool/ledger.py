@@ -224,11 +224,12 @@ class Ledger:
             self._turn(lease, LeaseState.RUNNING)
 
     def _adopt(self, grant: Grant, host: str, now: float) -> Lease:
-        """A lease from before this broker's start. Its owner has as long to renew it as any. A host of it that has
-        spoken already has not told of it, so that it is broken."""
+        """A lease from before this broker's start. Its owner has as long to renew it as any. It is broken where a host
+        of it that has spoken already has not told of it, or where its owner has asked again, and has another."""
         lease = Lease(grant.lease, grant.tenant, grant.priority, grant.token_hash, now, now, shares=grant.shares)
         self.leases[lease.id] = lease
-        if (known := self.of_token(lease.tenant, lease.token_hash)) is None or not known.live:
+        known = self.of_token(lease.tenant, lease.token_hash)
+        if not (twice := known is not None and known.live):
             self._by_token[lease.tenant, lease.token_hash] = lease
         self._turn(lease, LeaseState.GRANTED, "told of by its agents")
         for other in sorted(grant.hosts - {host}):
@@ -237,6 +238,8 @@ class Ledger:
             else:
                 lease.holds[other] = Hold.AWAITED
                 self._on[other].add(lease.id)
+        if twice:
+            self.end(lease, LeaseState.LOST, "its owner has asked again, and has another", now)
         self.due(now + self.terms.renewal)
         return lease
 

@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 
+from shoal.kubernetes.pooled.gate import GATE, LEASE_ANNOTATION
 from shoal.pool.lease import LIVE
 from tests.cluster.api.webhooks import free_port
+from tests.cluster.kubectl import Kubectl
 from tests.cluster.programs import Program
 from tests.integration.gpu.brokers import TOKENS, bearer, write_tenants
 
+ENDED = ("Succeeded", "Failed")
 SHOAL = (sys.executable, "-c", "from shoal.cli import main; main()")
 
 
@@ -73,6 +77,25 @@ class Pool:
 
     def release(self, lease: str) -> None:
         self._client.delete(f"/v1/leases/{lease}", headers=bearer("vision")).raise_for_status()
+
+    def servers(self) -> int:
+        """How many processes of the agent serve leases."""
+        found = psutil.Process(self._agent.pid).children() if self._agent.running else []
+        return sum("shoal.cuda.server" in each.cmdline() for each in found if each.status() != psutil.STATUS_ZOMBIE)
+
+    def agrees(self, namespace: Kubectl) -> bool:
+        """Whether the broker's leases, the agent's servers and the namespace's pods, each of which asks by itself, tell
+        the same: one lease and one server for each pod past the gate, one in the queue for each that waits there."""
+        pods = [each for each in namespace.json("get", "pods")["items"] if each["status"]["phase"] not in ENDED]
+        waiting = [each for each in pods if {"name": GATE} in each["spec"].get("schedulingGates", [])]
+        lent = [each["metadata"].get("annotations", {}).get(LEASE_ANNOTATION) for each in pods if each not in waiting]
+        leases = self.leases()
+        running = [each["id"] for each in leases if each["state"] == "running"]
+        return (
+            sorted(map(str, lent)) == sorted(running)
+            and len(leases) - len(running) == len(waiting)
+            and self.servers() == len(running)
+        )
 
     def stop(self) -> None:
         self._agent.stop()

@@ -13,7 +13,7 @@ from shoal.kubernetes.install import Values
 from tests.cluster.api.operators import install_crds
 from tests.cluster.api.pools import Pool
 from tests.cluster.api.test_tenants import create, tenant
-from tests.cluster.api.tfjobs import role, tfjob
+from tests.cluster.api.tfjobs import SCRIPT, role, tfjob
 from tests.cluster.api.webhooks import WebhookOperator, register, unregister
 from tests.cluster.api_level import ApiCluster
 from tests.cluster.kubectl import Kubectl
@@ -27,7 +27,7 @@ VALUES = Values.model_validate({"gpu": {"pool": {"broker": "https://127.0.0.1:1"
 @pytest.fixture
 def pool(api_cluster: ApiCluster, tmp_path: Path) -> Iterator[Pool]:
     install_crds(api_cluster)
-    made = Pool(tmp_path, 4, gpus=6)
+    made = Pool(tmp_path, 4, gpus=6, maxPriority=1)
     yield made
     made.stop()
     unregister(api_cluster)
@@ -82,10 +82,12 @@ def test_ten_pods_share_four_gpus_and_the_next_runs_when_one_ends(
         assert all("place " in told(namespace, name)[1] for name in waiting), [told(namespace, n) for n in waiting]
         assert {each["metadata"]["ownerReferences"][0]["name"] for each in secrets(namespace)} == first
         assert len(set(servers(namespace))) == 4, "each has a server of its own"
-        ends = min(first)
-        namespace("delete", f"pod/{ends}", "--wait=false")
-        wait_until(lambda: len(running(namespace) - first) == 1, 60, "the next one")
-        wait_until(lambda: pool.states() == ["queued"] * 5 + ["running"] * 4, 30, "what was given back")
+        namespace.apply(asking("urgent", priority="1"), asking("beyond", priority="2"))
+        wait_until(lambda: told(namespace, "urgent")[0] == "GPUsAwaited", 30, "one more that waits")
+        wait_until(lambda: told(namespace, "beyond")[0] == "GPUsRefused", 30, "what the tenant may not")
+        namespace("delete", f"pod/{min(first)}", "--wait=false")
+        wait_until(lambda: running(namespace) - first == {"urgent"}, 60, "the next one, which is not the oldest")
+        wait_until(lambda: pool.states() == ["queued"] * 6 + ["running"] * 4, 30, "what was given back")
         namespace("delete", "pods", "--all", "--wait=false")
         wait_until(lambda: pool.states() == [], 60, "nothing that is held")
         assert at_work.process.faults() == []
@@ -187,6 +189,40 @@ def test_where_a_restarted_agent_serves_is_told_to_containers_that_start(
         assert running(namespace) == {"alone"}
         assert at_work.process.faults() == []
     finally:
+        at_work.process.program.stop()
+
+
+def test_a_lost_nodes_pods_keep_their_gpus_until_the_node_is_given_up(
+    api_cluster: ApiCluster, namespace: Kubectl, pool: Pool
+) -> None:
+    """Before, what runs there may still compute, where nobody can see it."""
+    at_work = operator(api_cluster, pool, "node")
+    node = ""
+    try:
+        impatient = [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "tolerationSeconds": 0}]
+        asks = [asking(f"pod-{number}") for number in range(6)]
+        namespace.apply(*({**each, "spec": {**each["spec"], "tolerations": impatient}} for each in asks))
+        wait_until(lambda: len(running(namespace)) == 4 and pool.agrees(namespace), 90, "four pods that run")
+        first = min(running(namespace))
+        node = namespace.json("get", f"pod/{first}")["spec"]["nodeName"]
+        there = [
+            each["metadata"]["name"]
+            for each in namespace.json("get", "pods")["items"]
+            if each["spec"].get("nodeName") == node
+        ]
+        held = {lease["id"] for lease in pool.leases() if lease["state"] == "running"}
+        api_cluster.kubectl("annotate", f"node/{node}", f"{SCRIPT}silent=true")
+        for name in there:
+            namespace.wait_for(f"pod/{name}", lambda each: each["metadata"].get("deletionTimestamp"), 90)
+        assert {lease["id"] for lease in pool.leases() if lease["state"] == "running"} == held
+        api_cluster.kubectl("taint", "node", node, "node.kubernetes.io/out-of-service=gone:NoExecute")
+        wait_until(lambda: not set(phases(namespace)) & set(there), 90, "pods that are given up")
+        left = min(4, 6 - len(there))
+        wait_until(lambda: len(running(namespace)) == left and pool.agrees(namespace), 90, "what was given back")
+        assert at_work.process.faults() == []
+    finally:
+        api_cluster.kubectl.try_("taint", "node", node, "node.kubernetes.io/out-of-service-")
+        api_cluster.kubectl.try_("annotate", f"node/{node}", f"{SCRIPT}silent-")
         at_work.process.program.stop()
 
 

@@ -39,7 +39,9 @@ class Pool:
 
     def ask(self, *requests: Request, tenant: str = "t", priority: int = 0, decided: bool = True) -> Lease:
         self.asked += 1
-        lease = self.ledger.ask(Ask(f"l{self.asked}", tenant, requests or (WHOLE,), priority, "hash"), self.now)
+        lease = self.ledger.ask(
+            Ask(f"l{self.asked}", tenant, requests or (WHOLE,), priority, f"hash of l{self.asked}"), self.now
+        )
         if decided:
             self.decide()
         return lease

@@ -13,10 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from shoal.pool.brokerage import decide
+from shoal.pool.brokerage import Settling, asked_before, decide
 from shoal.pool.holdings import Action, Holdings, Start, Stop
 from shoal.pool.inventory import GPU
-from shoal.pool.lease import Ask, Grant, LeaseState
+from shoal.pool.lease import Ask, Grant, Lease, LeaseState
 from shoal.pool.ledger import Ledger, Terms
 from shoal.pool.report import Answer, Report
 from shoal.pool.request import Request
@@ -25,6 +25,9 @@ HOSTS = {"g": 1, "h": 2}
 TERMS = Terms(renewal=30, silence=20, loss=60, aging=50, patience=20, memory=100)
 ALONE = 90.0
 REQUESTS = [Request(gpus=1), Request(gpus=1, milli=500), Request(gpus=3), Request(gpus=1, gpu_memory_mib=6_000)]
+KEYS = {"k1": Request(gpus=1), "k2": Request(gpus=2), "k3": Request(gpus=1, milli=500)}
+"""What operators ask for with a token that is always the same for it."""
+TENANT = "t"
 GONE = max(TERMS.renewal, ALONE) + TERMS.loss
 """So long after its owner's last sign of life no lease may be held by an agent that goes on."""
 
@@ -104,10 +107,26 @@ class Pool(RuleBasedStateMachine):
     @rule(request=st.sampled_from(REQUESTS), gang=st.integers(1, 2), priority=st.integers(0, 1))
     def ask(self, request: Request, gang: int, priority: int) -> None:
         self.asked += 1
-        ask = Ask(f"l{self.asked}", f"t{self.asked % 2}", (request,) * gang, priority)
-        self.ledger.ask(ask, self.now)
-        self.owners[ask.id] = self.now
+        self.ask_as(f"t{self.asked % 2}", f"l{self.asked}", (request,) * gang, priority)
+
+    @rule(key=st.sampled_from(sorted(KEYS)), answered=st.booleans())
+    def ask_with_a_key(self, key: str, answered: bool) -> None:
+        """For the first time or again, as who has lost an answer, or was killed and started, does."""
+        try:
+            lease = asked_before(self.ledger, TENANT, key, self.now)
+        except Settling:
+            return
+        if lease is None:
+            self.asked += 1
+            lease = self.ask_as(TENANT, key, (KEYS[key],), 0)
+        if answered:
+            self.owners[lease.id] = self.now
+
+    def ask_as(self, tenant: str, token: str, requests: tuple[Request, ...], priority: int) -> Lease:
+        lease = self.ledger.ask(Ask(f"l{self.asked}", tenant, requests, priority, token), self.now)
+        self.owners[lease.id] = self.now
         decide(self.ledger, self.now)
+        return lease
 
     @precondition(lambda self: self.owners)
     @rule(data=st.data())
@@ -207,6 +226,11 @@ class Pool(RuleBasedStateMachine):
                 taken[gpu] += milli
             assert all(milli <= 1000 for milli in taken.values()), (agent.name, taken)
             assert not agent.holdings.refused, "the agent saw what the broker did not"
+
+    @invariant()
+    def no_key_has_two_live_leases(self) -> None:
+        tokens = Counter((lease.tenant, lease.token_hash) for lease in self.ledger.leases.values() if lease.live)
+        assert all(count == 1 for count in tokens.values()), tokens
 
     @invariant()
     def the_books_are_in_order(self) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from shoal.pool.brokerage import Settling, asked_before
 from shoal.pool.inventory import GPU
 from shoal.pool.lease import Ask, Grant, LeaseState
 from shoal.pool.ledger import Ledger, Refused, Terms
@@ -185,7 +186,7 @@ def test_a_broker_that_restarts_knows_all_leases_when_the_agents_have_told() -> 
     assert pool.ask().state is LeaseState.QUEUED, "no host has spoken"
     pool.talk("g")
     known = pool.lease(before.id)
-    assert (known.state, known.tenant, known.token_hash) == (LeaseState.GRANTED, "t", "hash")
+    assert (known.state, known.tenant, known.token_hash) == (LeaseState.GRANTED, "t", "hash of l1")
     pool.talk("h")
     assert known.state is LeaseState.RUNNING
     pool.release(known)
@@ -309,3 +310,31 @@ def test_a_gang_on_one_host_is_demanded_or_wished() -> None:
     pool = Pool({"g": gpus(1), "h": gpus(1)})
     assert pool.ask(Request(gpus=2, locality=Locality.DEMAND)).state is LeaseState.QUEUED
     assert pool.ask(WHOLE, WHOLE).state is LeaseState.GRANTED
+
+
+def test_who_asks_again_with_a_token_has_what_there_is_and_waits_until_that_is_known() -> None:
+    pool = Pool({"h": gpus(2)})
+    first = pool.ask()
+    again = asked_before(pool.ledger, "t", first.token_hash, pool.now)
+    assert again is first
+    assert asked_before(pool.ledger, "other", first.token_hash, pool.now + 100) is None
+    pool.talk()
+    pool.restart()
+    with pytest.raises(Settling):
+        asked_before(pool.ledger, "t", first.token_hash, pool.now)
+    pool.talk()
+    found = asked_before(pool.ledger, "t", first.token_hash, pool.now)
+    assert found is not None
+    assert found.id == first.id
+
+
+def test_an_agent_that_tells_too_late_of_what_was_asked_again_lets_go_of_it() -> None:
+    pool = Pool({"h": gpus(2)})
+    first = pool.ask()
+    pool.talk()
+    pool.restart()
+    second = pool.ledger.ask(Ask("again", "t", (WHOLE,), 0, first.token_hash), pool.now)
+    pool.talk()
+    assert pool.lease(first.id).state is LeaseState.LOST
+    assert second.state is LeaseState.RUNNING
+    assert pool.agents["h"].grants == (second.grant,)

@@ -4,10 +4,12 @@ shoal.dev/gpu-memory: 4Gi            of each GPU, or
 shoal.dev/gpu-percent: "50"
 shoal.dev/gpu-models: A100,H100      one of these; all GPUs of a container are of one model
 shoal.dev/gpu-same-host: "true"      all GPUs of a container on one host
+shoal.dev/gpu-priority: "2"          in the queue, as high as the tenant may
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +22,16 @@ Object = Mapping[str, Any]
 POOLED_RESOURCES = ("shoal.dev/gpu", "bitfusion.io/gpu")
 """What stands for GPUs of the pool, unless an installation says otherwise."""
 
-MEMORY, PERCENT, MODELS, SAME_HOST = (f"{LABEL_PREFIX}{word}" for word in ("memory", "percent", "models", "same-host"))
+MEMORY, PERCENT, MODELS, SAME_HOST, PRIORITY = (
+    f"{LABEL_PREFIX}{word}" for word in ("memory", "percent", "models", "same-host", "priority")
+)
 
 MIB = 1 << 20
 MOST_GPUS = 1024
 """Of one container, as the broker has it."""
+
+MOST_PRIORITY = 100
+"""Or least, below 0, as the broker has it."""
 
 
 class AskedError(ValueError):
@@ -49,6 +56,7 @@ class Asked:
     percent: float | None = None
     models: tuple[str, ...] = ()
     same_host: bool = False
+    priority: int = 0
 
     @property
     def gpus(self) -> int:
@@ -85,7 +93,8 @@ def asked(annotations: Mapping[str, str], spec: Object, resources: Collection[st
     models = tuple(dict.fromkeys(word for text in annotations.get(MODELS, "").split(",") if (word := text.strip())))
     if MODELS in annotations and not models:
         raise AskedError(f"{_at(MODELS)}: no model is named; write some, as A100,H100, or leave it out")
-    return Asked(tuple(found), memory, percent, models, _yes(annotations.get(SAME_HOST)))
+    same_host, priority = _yes(annotations.get(SAME_HOST)), _priority(annotations.get(PRIORITY))
+    return Asked(tuple(found), memory, percent, models, same_host, priority)
 
 
 def _gpus(container: Object, path: str, resources: Collection[str]) -> int:
@@ -133,6 +142,15 @@ def _yes(text: str | None) -> bool:
     if text not in (None, "true", "false"):
         raise AskedError(f'{_at(SAME_HOST)}: {text!r} is neither "true" nor "false"')
     return text == "true"
+
+
+def _priority(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not re.fullmatch(r"-?[0-9]{1,3}", text) or abs(priority := int(text)) > MOST_PRIORITY:
+        told = f"no whole number from -{MOST_PRIORITY} to {MOST_PRIORITY}"
+        raise AskedError(f'{_at(PRIORITY)}: {text!r} is {told}; write one, as "2"')
+    return priority
 
 
 def _at(annotation: str) -> str:

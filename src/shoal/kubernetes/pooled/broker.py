@@ -134,9 +134,9 @@ class Broker:
         made = hmac.digest(self._secret, f"lease of {key}".encode(), "sha256")
         return base64.urlsafe_b64encode(made).decode().rstrip("=")
 
-    async def ask(self, bearer: str, token: str, requests: list[dict[str, Any]]) -> Lease:
+    async def ask(self, bearer: str, token: str, requests: list[dict[str, Any]], priority: int) -> Lease:
         """All as one gang, with this token of the lease. Asked again, what there is."""
-        body = {"requests": requests, "token": token}
+        body = {"requests": requests, "token": token, "priority": priority}
         return msgspec.json.decode(await self._send(bearer, "POST", "/v1/leases", body), type=Lease)
 
     async def renew(self, bearer: str, known: Mapping[str, str | None], wait: float) -> Renewed:

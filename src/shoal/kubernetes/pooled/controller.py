@@ -175,7 +175,7 @@ class PooledPods:
     async def _ask(self, unit: Unit, leases: Leases) -> None:
         kept = leases.kept[unit.key]
         if not kept.live and kept.looked and unit.waiting and not unit.missing:
-            await leases.ask(unit.key, unit.requests)
+            await leases.ask(unit.key, unit.requests, unit.priority)
 
     async def _serve(self, unit: Unit, leases: Leases) -> None:
         """Whatever it cannot write of one unit must not keep the others waiting."""

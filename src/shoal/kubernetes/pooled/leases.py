@@ -71,13 +71,13 @@ class Leases:
         self.kept[key] = Kept(self._broker.lease_token(key), job, looked)
         self._others.set()
 
-    async def ask(self, key: str, requests: list[dict[str, Any]]) -> None:
+    async def ask(self, key: str, requests: list[dict[str, Any]], priority: int) -> None:
         """Unless it has been refused lately. What becomes of it is in `kept`."""
         kept, now = self.kept[key], time.monotonic()
         if now < max(kept.retry_at, self._ask_from):
             return
         try:
-            kept.lease = await self._broker.ask(self.bearer, kept.token, requests)
+            kept.lease = await self._broker.ask(self.bearer, kept.token, requests, priority)
         except BrokerAway as fault:
             self._note_away(fault)
         except BrokerRefused as fault:

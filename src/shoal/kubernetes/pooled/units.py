@@ -76,6 +76,11 @@ class Unit:
         return [request for member in self.members for request in member.asked.requests]
 
     @property
+    def priority(self) -> int:
+        """The highest that a member names: all wait for one lease."""
+        return max(member.asked.priority for member in self.members)
+
+    @property
     def waiting(self) -> list[Member]:
         return [member for member in self.members if member.waits]
 

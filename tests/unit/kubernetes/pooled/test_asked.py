@@ -45,6 +45,14 @@ def test_a_part_by_memory_and_the_models() -> None:
     assert found.requests == [{"gpus": 1, "models": ["A100", "H100"], "same_host": True, "memory_mib": 3815}]
 
 
+def test_a_place_in_the_queue() -> None:
+    assert [asks(container(gpu=1), **each).priority for each in ({}, {"priority": "-3"}, {"priority": "100"})] == [
+        0,
+        -3,
+        100,
+    ]
+
+
 @pytest.mark.parametrize(
     ("limits", "annotations", "told"),
     [
@@ -58,6 +66,8 @@ def test_a_part_by_memory_and_the_models() -> None:
         ({"gpu": 1}, {"memory": "1Gi", "percent": "5"}, "by memory or by percent; leave one out"),
         ({"gpu": 1}, {"models": " , "}, "gpu-models: no model is named"),
         ({"gpu": 1}, {"same_host": "yes"}, "'yes' is neither"),
+        ({"gpu": 1}, {"priority": "high"}, "annotations.shoal.dev/gpu-priority: 'high' is no whole number from -100"),
+        ({"gpu": 1}, {"priority": "101"}, "'101' is no whole number"),
     ],
 )
 def test_what_cannot_be_asked_for_is_told_with_its_field(limits: Any, annotations: Any, told: str) -> None:

@@ -15,9 +15,14 @@ from shoal.resources import parse
 LIMITS = {"limits": {"shoal.dev/gpu": 1}}
 
 
-def pod(name: str, gated: bool = True, phase: str = "Pending", deleting: bool = False) -> PooledPod:
+def pod(name: str, gated: bool = True, phase: str = "Pending", deleting: bool = False, **annotations: str) -> PooledPod:
     found: dict[str, Any] = {
-        "metadata": {"name": name, "namespace": "n", "uid": f"uid-{name}"},
+        "metadata": {
+            "name": name,
+            "namespace": "n",
+            "uid": f"uid-{name}",
+            "annotations": {f"shoal.dev/gpu-{key}": value for key, value in annotations.items()},
+        },
         "spec": {"containers": [{"name": "tensorflow", "resources": LIMITS}]},
         "status": {"phase": phase},
     }
@@ -55,6 +60,10 @@ def test_pods_of_no_job_ask_each_for_itself() -> None:
     made = found(pod("a"), pod("b", gated=False, phase="Running"), pod("c", phase="Succeeded"))
     assert [unit.key for unit in made.units] == ["uid-a", "uid-b"]
     assert [len(unit.waiting) for unit in made.units] == [1, 0]
+
+
+def test_a_pod_asks_with_the_priority_that_it_names() -> None:
+    assert [unit.priority for unit in found(pod("a", priority="7"), pod("b")).units] == [7, 0]
 
 
 def test_a_job_asks_as_a_whole_and_workers_come_last() -> None:
