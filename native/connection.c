@@ -10,7 +10,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,11 +21,11 @@
 #include "generated/messages.h"
 
 #if defined(__x86_64__)
-/* glibc 2.34 moved it into libc under a new version; the old one is there, too, and in every older libpthread. */
+/* Newer glibcs have them in libc under new versions; the old ones are there, too, and in every older libpthread. */
 __asm__(".symver pthread_create, pthread_create@GLIBC_2.2.5");
+__asm__(".symver pthread_sigmask, pthread_sigmask@GLIBC_2.2.5");
 #endif
 
-#define HEADER 16
 #define PENDING ((size_t)64 << 10)
 #define FLUSH_NANOSECONDS 200000
 #define SILENCE_SECONDS 60 /* a host that does not even acknowledge for so long is gone */
@@ -59,14 +59,12 @@ void shoal_begin(struct call *call, struct server *server, uint16_t message, uin
     call->bytes = HEADER;
 }
 
-static CUresult lose(struct server *server, const char *why) {
-    if (!server->lost)
+/* The socket stays open, since another thread may be about to use it, and its number must not be another file's. */
+CUresult shoal_lose(struct server *server, const char *why) {
+    if (!__sync_lock_test_and_set(&server->lost, 1))
         shoal_say("the GPU server %s is lost: %s", server->address, why);
-    server->lost = 1;
     if (server->socket >= 0)
-        close(server->socket);
-    server->socket = -1;
-    server->pending_bytes = 0;
+        shutdown(server->socket, SHUT_RDWR);
     return DEVICE_UNAVAILABLE;
 }
 
@@ -81,7 +79,7 @@ static CUresult send_all(struct server *server, struct iovec *part, int parts) {
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
-            return lose(server, strerror(errno));
+            return shoal_lose(server, strerror(errno));
         for (size_t left = (size_t)sent; left;) {
             size_t step = left < part->iov_len ? left : part->iov_len;
             part->iov_base = (uint8_t *)part->iov_base + step;
@@ -90,19 +88,6 @@ static CUresult send_all(struct server *server, struct iovec *part, int parts) {
             if (!part->iov_len)
                 part++, parts--;
         }
-    }
-    return SUCCESS;
-}
-
-static CUresult receive(struct server *server, void *to, size_t bytes) {
-    while (bytes) {
-        ssize_t got = recv(server->socket, to, bytes, 0);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return lose(server, got ? strerror(errno) : "it has closed the connection");
-        to = (uint8_t *)to + got;
-        bytes -= (size_t)got;
     }
     return SUCCESS;
 }
@@ -137,17 +122,26 @@ static void *flusher(void *nothing) {
     return NULL;
 }
 
+/* One that nobody waits for, and that takes no signals: those are the program's. */
+int shoal_start_thread(void *(*run)(void *), void *given) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    int failed = pthread_create(&thread, &attributes, run, given);
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
 /* Have the thread send what is pending. It is started when first needed, and anew in a forked child. */
 void shoal_flush_soon(struct server *server) {
     pthread_mutex_lock(&soon);
-    if (flusher_of != getpid()) {
-        pthread_t thread;
-        pthread_attr_t attributes;
-        pthread_attr_init(&attributes);
-        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-        flusher_of = pthread_create(&thread, &attributes, flusher, NULL) ? 0 : getpid();
-        pthread_attr_destroy(&attributes);
-    }
+    if (flusher_of != getpid())
+        flusher_of = shoal_start_thread(flusher, NULL) ? 0 : getpid();
     if (waiting_count < MAX_DEVICES)
         waiting[waiting_count++] = server;
     pthread_cond_signal(&wake);
@@ -166,6 +160,8 @@ CUresult shoal_post(struct call *call, const void *tail, size_t bytes) {
     struct server *server = call->server;
     CUresult status = SUCCESS;
     int first = 0;
+    if (shoal_in_callback(-1))
+        return NOT_PERMITTED;
     pthread_mutex_lock(&server->lock);
     if (server->lost) {
         pthread_mutex_unlock(&server->lock);
@@ -195,64 +191,26 @@ CUresult shoal_post(struct call *call, const void *tail, size_t bytes) {
     return status;
 }
 
-/* What kernels have printed, to the program's own output. */
-static CUresult print(struct server *server, size_t bytes) {
-    char part[4096];
-    while (bytes) {
-        size_t step = bytes < sizeof part ? bytes : sizeof part;
-        CUresult status = receive(server, part, step);
-        if (status)
-            return status;
-        fwrite(part, 1, step, stdout);
-        bytes -= step;
-    }
-    fflush(stdout);
-    return SUCCESS;
-}
-
-static CUresult take_reply(struct server *server, struct reply *reply) {
-    uint8_t header[HEADER];
-    CUresult status = receive(server, header, HEADER);
-    if (status)
-        return status;
-    struct reader reader = {header, header + HEADER, 0};
-    size_t bytes = get_u32(&reader);
-    CUresult told = (CUresult)get_u32(&reader);
-    uint32_t sequence = get_u32(&reader);
-    size_t printed = get_u32(&reader);
-    if (sequence != server->sequence || printed > bytes)
-        return lose(server, "it does not speak this protocol");
-    if (printed && (status = print(server, printed)))
-        return status;
-    reply->bytes = bytes - printed;
-    uint8_t *to = reply->small;
-    if (!told && reply->into && reply->bytes == reply->room)
-        to = reply->into;
-    else if (reply->bytes > sizeof reply->small && !(to = malloc(reply->bytes)))
-        return lose(server, "no memory for its reply");
-    reply->data = to;
-    status = receive(server, to, reply->bytes);
-    return status ? status : told;
-}
-
 /* Send, and wait for the answer. What is in `reply` is to be freed by shoal_free_reply, whatever the status. */
 CUresult shoal_ask(struct call *call, const void *tail, size_t bytes, struct reply *reply) {
     struct server *server = call->server;
+    struct waiter waiter;
     reply->data = NULL;
     reply->bytes = 0;
+    if (shoal_in_callback(-1))
+        return NOT_PERMITTED;
     pthread_mutex_lock(&server->lock);
     CUresult status = server->lost ? DEVICE_UNAVAILABLE : SUCCESS;
     if (!status) {
         finish(call, bytes);
+        shoal_expect(server, &waiter, reply);
         struct iovec parts[] = {
             {server->pending, server->pending_bytes}, {call->body, call->bytes}, {(void *)(uintptr_t)tail, bytes}};
         server->pending_bytes = 0;
-        status = send_all(server, parts, 3);
+        send_all(server, parts, 3); /* where this fails the server is lost, and no answer comes */
     }
-    if (!status)
-        status = take_reply(server, reply);
     pthread_mutex_unlock(&server->lock);
-    return status;
+    return status ? status : shoal_await(server, &waiter);
 }
 
 CUresult shoal_ask_plainly(struct call *call) {
@@ -260,12 +218,6 @@ CUresult shoal_ask_plainly(struct call *call) {
     CUresult status = shoal_ask(call, NULL, 0, &reply);
     shoal_free_reply(&reply);
     return status;
-}
-
-void shoal_free_reply(struct reply *reply) {
-    if (reply->data != reply->small && reply->data != reply->into)
-        free(reply->data);
-    reply->data = NULL;
 }
 
 static int reach(const char *address) {
@@ -323,7 +275,7 @@ static CUresult read_devices(struct server *server, const struct reply *reply) {
     server->version = get_u32(&reader);
     server->offers = get_u32(&reader);
     if (server->offers > 1024 || !(server->offered = calloc(server->offers + 1, sizeof *server->offered)))
-        return lose(server, "it does not speak this protocol");
+        return shoal_lose(server, "it does not speak this protocol");
     for (uint32_t i = 0; i < server->offers; i++) {
         struct device *device = &server->offered[i];
         device->server = server;
@@ -334,14 +286,19 @@ static CUresult read_devices(struct server *server, const struct reply *reply) {
         device->memory = get_u64(&reader);
         device->attributes = get_attributes(&reader, &device->attribute_count);
     }
-    return reader.short_of ? lose(server, "it does not speak this protocol") : SUCCESS;
+    return reader.short_of ? shoal_lose(server, "it does not speak this protocol") : SUCCESS;
 }
 
 /* Connect, show the token, and read what the server has. */
 CUresult shoal_connect(struct server *server, const char *token) {
     struct reply reply = {0};
+    struct waiter waiter;
     struct iovec shown[] = {{(void *)(uintptr_t)token, strlen(token)}, {(void *)(uintptr_t) "\n", 1}};
     pthread_mutex_init(&server->lock, NULL);
+    pthread_mutex_init(&server->replies, NULL);
+    pthread_cond_init(&server->news, NULL);
+    server->waiters = NULL;
+    server->reading = 0;
     if (!server->pending && !(server->pending = malloc(PENDING)))
         return OUT_OF_MEMORY;
     server->sequence = 0;
@@ -353,17 +310,20 @@ CUresult shoal_connect(struct server *server, const char *token) {
     }
     set_options(server->socket);
     wait_at_most(server->socket, GREETING_SECONDS);
-    CUresult status = send_all(server, shown, 2);
-    if (!status)
-        status = take_reply(server, &reply);
+    shoal_expect(server, &waiter, &reply);
+    send_all(server, shown, 2);
+    CUresult status = shoal_await(server, &waiter);
     if (!server->lost)
         wait_at_most(server->socket, 0);
     if (!status)
         status = read_devices(server, &reply);
     else if (reply.data && reply.bytes)
         shoal_say("the GPU server %s refuses: %.*s", server->address, (int)reply.bytes, (const char *)reply.data);
-    if (status)
-        lose(server, "no connection was made");
+    if (status) {
+        shoal_lose(server, "no connection was made");
+        close(server->socket);
+        server->socket = -1;
+    }
     shoal_free_reply(&reply);
     return status;
 }

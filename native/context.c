@@ -36,6 +36,8 @@ void *shoal_current_handle(void) {
 }
 
 static CUresult lookup(void *handle, struct context **found) {
+    if (shoal_in_callback(-1))
+        return NOT_PERMITTED;
     if (!shoal_ready)
         return NOT_INITIALIZED;
     *found = shoal_object(CONTEXT, handle);

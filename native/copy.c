@@ -60,6 +60,16 @@ static CUresult check(void) {
     return shoal_current(&context);
 }
 
+/* Without waiting for it; but where a function that the stream is to call may write what is copied, it is called first. */
+static CUresult write_later(uint64_t device, const void *host, size_t bytes, void *stream) {
+    void *base;
+    size_t whole;
+    CUresult status = SUCCESS;
+    if (shoal_callbacks_outstanding() && shoal_is_pinned(host, &base, &whole))
+        status = cuStreamSynchronize(stream);
+    return status ? status : write_to(device, host, bytes, shoal_stream(stream), 0);
+}
+
 EXPORT CUresult cuMemcpyHtoD_v2(uint64_t dstDevice, const void *srcHost, size_t ByteCount) {
     CUresult status = check();
     return status ? status : write_to(dstDevice, srcHost, ByteCount, 0, 1);
@@ -67,7 +77,7 @@ EXPORT CUresult cuMemcpyHtoD_v2(uint64_t dstDevice, const void *srcHost, size_t 
 
 EXPORT CUresult cuMemcpyHtoDAsync_v2(uint64_t dstDevice, const void *srcHost, size_t ByteCount, void *hStream) {
     CUresult status = check();
-    return status ? status : write_to(dstDevice, srcHost, ByteCount, shoal_stream(hStream), 0);
+    return status ? status : write_later(dstDevice, srcHost, ByteCount, hStream);
 }
 
 EXPORT CUresult cuMemcpyDtoH_v2(void *dstHost, uint64_t srcDevice, size_t ByteCount) {
@@ -92,8 +102,10 @@ static CUresult copy_any(uint64_t dst, uint64_t src, size_t bytes, void *stream,
         return status;
     if (to_device && from_device)
         return cuMemcpyDtoDAsync_v2(dst, src, bytes, stream);
+    if (to_device && wait)
+        return write_to(dst, (const void *)(uintptr_t)src, bytes, shoal_stream(stream), 1);
     if (to_device)
-        return write_to(dst, (const void *)(uintptr_t)src, bytes, shoal_stream(stream), wait);
+        return write_later(dst, (const void *)(uintptr_t)src, bytes, stream);
     if (from_device)
         return read_from((void *)(uintptr_t)dst, src, bytes, shoal_stream(stream));
     return INVALID_VALUE; /* a host's own copy is not ours, and a wrong address must not crash */

@@ -41,6 +41,7 @@ static void after_fork(void) {
     server_count = shoal_device_count = shoal_ready = 0;
     memset(shoal_devices, 0, sizeof shoal_devices);
     shoal_forget_flusher();
+    shoal_forget_callbacks();
     shoal_forget_handles();
     shoal_forget_contexts();
     shoal_forget_spares(NULL);
@@ -109,6 +110,8 @@ CUresult shoal_initialize(void) {
         status = !addresses || !numbers ? OUT_OF_MEMORY : add_all(addresses, numbers, token ? token : "");
         free(addresses);
         free(numbers);
+        if (!status)
+            status = shoal_choose_visible();
         if (status)
             shoal_device_count = 0;
         else

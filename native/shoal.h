@@ -35,14 +35,20 @@ enum {
 };
 
 #define MAX_DEVICES 64
+#define HEADER 16
 #define CHUNK ((size_t)16 << 20) /* bytes of a copy that travel in one message */
 
-/* A connection to one server. `lock` is held for a whole call, so that replies need no matching. */
+/* A connection to one server. `lock` is of sending, so that messages follow one another whole. Replies come in any
+ * order: of the threads that wait for one, one at a time reads, for itself or whoever the reply is for; `replies` is of
+ * `waiters` and `reading`, and `news` tells of both. Whoever holds both locks has taken `lock` first. */
 struct server {
     char *address;
-    pthread_mutex_t lock;
-    int socket; /* -1: not connected, or lost */
-    int lost;
+    pthread_mutex_t lock, replies;
+    pthread_cond_t news;
+    struct waiter *waiters;
+    int reading;
+    int socket;        /* -1: not connected */
+    volatile int lost; /* once and for all */
     uint32_t sequence;
     uint8_t *pending; /* posted messages that wait to be sent */
     size_t pending_bytes;
@@ -127,6 +133,15 @@ struct reply {
     uint8_t small[64];
 };
 
+/* A thread that waits for the reply to the message of this number. */
+struct waiter {
+    uint32_t sequence;
+    struct reply *reply;
+    CUresult status;
+    int done;
+    struct waiter *next;
+};
+
 struct reader {
     const uint8_t *at, *end;
     int short_of; /* something was read beyond the end */
@@ -146,9 +161,20 @@ void put_u64(struct call *call, uint64_t value);
 CUresult shoal_post(struct call *call, const void *tail, size_t bytes);
 CUresult shoal_ask(struct call *call, const void *tail, size_t bytes, struct reply *reply);
 CUresult shoal_ask_plainly(struct call *call);
-void shoal_free_reply(struct reply *reply);
+CUresult shoal_lose(struct server *server, const char *why);
 void shoal_flush_soon(struct server *server);
+int shoal_start_thread(void *(*run)(void *), void *given);
 void shoal_forget_flusher(void);
+
+/* replies.c */
+void shoal_expect(struct server *server, struct waiter *waiter, struct reply *reply);
+CUresult shoal_await(struct server *server, struct waiter *waiter);
+void shoal_free_reply(struct reply *reply);
+
+/* callback.c */
+int shoal_in_callback(int set);
+int shoal_callbacks_outstanding(void);
+void shoal_forget_callbacks(void);
 
 /* reading.c */
 uint32_t get_u16(struct reader *reader);
@@ -175,6 +201,9 @@ CUresult shoal_open_context(int device, unsigned flags, int primary, void **hand
 
 /* device.c */
 int shoal_attribute(int device, int number);
+
+/* visible.c */
+CUresult shoal_choose_visible(void);
 
 /* image.c */
 CUresult shoal_read_image(const void *code, struct image *image);

@@ -813,22 +813,6 @@ EXPORT CUresult cuLaunchGridAsync(void) {
     return shoal_refuse("cuLaunchGridAsync");
 }
 
-EXPORT CUresult cuLaunchHostFunc(void) {
-    return shoal_refuse("cuLaunchHostFunc");
-}
-
-EXPORT CUresult cuLaunchHostFunc_ptsz(void) {
-    return shoal_refuse("cuLaunchHostFunc_ptsz");
-}
-
-EXPORT CUresult cuLaunchHostFunc_v2(void) {
-    return shoal_refuse("cuLaunchHostFunc_v2");
-}
-
-EXPORT CUresult cuLaunchHostFunc_v2_ptsz(void) {
-    return shoal_refuse("cuLaunchHostFunc_v2_ptsz");
-}
-
 EXPORT CUresult cuLibraryGetManaged(void) {
     return shoal_refuse("cuLibraryGetManaged");
 }
@@ -1561,14 +1545,6 @@ EXPORT CUresult cuParamSetv(void) {
     return shoal_refuse("cuParamSetv");
 }
 
-EXPORT CUresult cuPointerGetAttribute(void) {
-    return shoal_refuse("cuPointerGetAttribute");
-}
-
-EXPORT CUresult cuPointerGetAttributes(void) {
-    return shoal_refuse("cuPointerGetAttributes");
-}
-
 EXPORT CUresult cuPointerSetAttribute(void) {
     return shoal_refuse("cuPointerSetAttribute");
 }
@@ -1579,14 +1555,6 @@ EXPORT CUresult cuSignalExternalSemaphoresAsync(void) {
 
 EXPORT CUresult cuSignalExternalSemaphoresAsync_ptsz(void) {
     return shoal_refuse("cuSignalExternalSemaphoresAsync_ptsz");
-}
-
-EXPORT CUresult cuStreamAddCallback(void) {
-    return shoal_refuse("cuStreamAddCallback");
-}
-
-EXPORT CUresult cuStreamAddCallback_ptsz(void) {
-    return shoal_refuse("cuStreamAddCallback_ptsz");
 }
 
 EXPORT CUresult cuStreamAttachMemAsync(void) {

@@ -340,6 +340,11 @@ EXPORT CUresult cuEventRecordWithFlags(void *hEvent, void *hStream, unsigned fla
     return cuEventRecord(hEvent, hStream);
 }
 
+EXPORT CUresult cuLaunchHostFunc_v2(void *hStream, void *fn, void *userData, unsigned syncMode) {
+    (void)syncMode;
+    return cuLaunchHostFunc(hStream, fn, userData);
+}
+
 EXPORT CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned Flags) {
     return cuMemHostRegister_v2(p, bytesize, Flags);
 }
@@ -379,6 +384,14 @@ EXPORT CUresult cuEventRecordWithFlags_ptsz(void *hEvent, void *hStream, unsigne
 
 EXPORT CUresult cuEventRecord_ptsz(void *hEvent, void *hStream) {
     return cuEventRecord(hEvent, hStream ? hStream : (void *)2);
+}
+
+EXPORT CUresult cuLaunchHostFunc_ptsz(void *hStream, void *fn, void *userData) {
+    return cuLaunchHostFunc(hStream ? hStream : (void *)2, fn, userData);
+}
+
+EXPORT CUresult cuLaunchHostFunc_v2_ptsz(void *hStream, void *fn, void *userData, unsigned syncMode) {
+    return cuLaunchHostFunc_v2(hStream ? hStream : (void *)2, fn, userData, syncMode);
 }
 
 EXPORT CUresult cuLaunchKernel_ptsz(void *f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, unsigned blockDimX, unsigned blockDimY, unsigned blockDimZ, unsigned sharedMemBytes, void *hStream, void **kernelParams, void **extra) {
@@ -447,6 +460,10 @@ EXPORT CUresult cuMemsetD8Async_ptsz(uint64_t dstDevice, unsigned char uc, size_
 
 EXPORT CUresult cuMemsetD8_v2_ptds(uint64_t dstDevice, unsigned char uc, size_t N) {
     return cuMemsetD8_v2(dstDevice, uc, N);
+}
+
+EXPORT CUresult cuStreamAddCallback_ptsz(void *hStream, void *callback, void *userData, unsigned flags) {
+    return cuStreamAddCallback(hStream ? hStream : (void *)2, callback, userData, flags);
 }
 
 EXPORT CUresult cuStreamGetCtx_ptsz(void *hStream, void **pctx) {

@@ -3,14 +3,15 @@
 The words and rules are those of the CUDA driver API. Addresses are device addresses, sizes are bytes, and stream 0 is
 the context's default stream. Work on one stream happens in the order in which it was asked for. `launch`, `write`,
 `copy` and `fill` may return before the work is done, and then its faults are raised by a later call on the context, as
-CUDA does; `read` and the `synchronize` calls wait. Every fault is a `DriverError`.
+CUDA does; `read` and the `synchronize` calls wait. What waits has a form that does not, and gives a `Pending`. Every
+fault is a `DriverError`. A context is used by one thread, but for what is pending: that may be waited for by any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 
 class Status(IntEnum):
@@ -46,6 +47,19 @@ class DriverError(Exception):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+
+T = TypeVar("T", covariant=True)
+
+
+class Pending(Protocol, Generic[T]):
+    """What was asked for, and what it gives in the end."""
+
+    def done(self) -> bool:
+        """Whether `wait` would return at once; False where that is not known."""
+        ...
+
+    def wait(self) -> T: ...
 
 
 class Driver(Protocol):
@@ -89,6 +103,8 @@ class Context(Protocol):
 
     def read(self, address: int, size: int, stream: int = 0) -> bytes: ...
 
+    def reading(self, address: int, size: int, stream: int = 0) -> Pending[bytes]: ...
+
     def copy(self, target: int, source: int, size: int, stream: int = 0) -> None: ...
 
     def fill(self, address: int, pattern: bytes, count: int, stream: int = 0) -> None:
@@ -120,11 +136,23 @@ class Context(Protocol):
 
     def synchronize_event(self, event: int) -> None: ...
 
+    def pending_event(self, event: int) -> Pending[None]: ...
+
     def elapsed(self, start: int, end: int) -> float:
         """Milliseconds between two events that are done."""
         ...
 
     def synchronize(self) -> None: ...
+
+    def pending(self, stream: int | None = None) -> Pending[None]:
+        """All that was asked for so far, on one stream or on all."""
+        ...
+
+    def call(self, function: Callable[[int], None], stream: int = 0, always: bool = False) -> None:
+        """Have the host call `function` with the status of the context when the stream has come to it; what follows on
+        the stream waits until it returns. Only what is to be called `always` is called after a fault, as
+        `cuStreamAddCallback` and `cuLaunchHostFunc` differ. It may be called by any thread, and raises nothing."""
+        ...
 
     def output(self) -> bytes:
         """What kernels have printed since the last call. Complete up to the last synchronization."""

@@ -10,6 +10,8 @@ SERVERS = "SHOAL_GPU_SERVERS"
 """By commas, for each GPU, the address of its server."""
 NUMBERS = "SHOAL_GPU_NUMBERS"
 """And its number among those that this server serves."""
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""Which of them the program sees, and in which order: the user's own, as CUDA has it."""
 LIBRARIES = "LD_LIBRARY_PATH"
 """Where a program finds `libcuda.so.1`: Shoal's first."""
 

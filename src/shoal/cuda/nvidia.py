@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from typing import Any
+from itertools import count
+from typing import Any, Generic, TypeVar
 
-from shoal.cuda.driver import Device, DriverError, Function, Status
+from shoal.cuda.driver import Device, DriverError, Status
+from shoal.cuda.nvidia_module import NvidiaModule, attributes
 
 OLDEST = 12040
 """CUDA 12.4, of driver 550, tells of a module's functions and their parameters."""
 
 DEVICE_ATTRIBUTES = range(1, 160)
-FUNCTION_ATTRIBUTES = range(16)
 LOG_BYTES = 16384
 JIT_ERROR_LOG, JIT_ERROR_BYTES = 5, 6
 CUBIN, PTX, FAT_BINARY = 0, 1, 2
+HOST_FUNCTION = ctypes.CFUNCTYPE(None, c_void_p)
+STREAM_CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_void_p)
 ELF_MAGIC, FAT_MAGIC = b"\x7fELF", b"\x50\xed\x55\xba"
 
 
@@ -38,7 +42,7 @@ class _Library:
             self._library = ctypes.CDLL(name)
         except OSError as fault:
             raise DriverError(Status.NO_DEVICE, f"{fault}; NVIDIA's driver must be installed on this host") from fault
-        self._current: object = None
+        self._thread = threading.local()
 
     def __call__(self, function: str, *given: Any) -> None:
         try:
@@ -49,10 +53,10 @@ class _Library:
             raise DriverError(status, f"{function}: {self._name(status)}")
 
     def use(self, context: c_void_p) -> None:
-        """Make a context current in this process's one thread."""
-        if self._current is not context:
+        """Make a context current in this thread."""
+        if getattr(self._thread, "current", None) is not context:
             self("cuCtxSetCurrent", context)
-            self._current = context
+            self._thread.current = context
 
     def _name(self, status: int) -> str:
         name = c_char_p()
@@ -107,7 +111,7 @@ class NvidiaDevice:
         call("cuDeviceTotalMem_v2", byref(memory), number)
         self.name, self.pci_bus_id, self.uuid = name.value.decode(), bus.value.decode(), bytes(uuid)
         self.memory = memory.value
-        self.attributes: Mapping[int, int] = dict(_attributes(call, "cuDeviceGetAttribute", DEVICE_ATTRIBUTES, number))
+        self.attributes: Mapping[int, int] = dict(attributes(call, "cuDeviceGetAttribute", DEVICE_ATTRIBUTES, number))
 
     def open(self) -> NvidiaContext:
         handle = c_void_p()
@@ -116,12 +120,24 @@ class NvidiaDevice:
         return NvidiaContext(self._call, handle, self._printed)
 
 
+T = TypeVar("T")
+
+
+class _Pending(Generic[T]):
+    """`done` tells of all that it waits for, and `wait` is done by whoever waits: both ask the driver."""
+
+    def __init__(self, done: Callable[[], bool], wait: Callable[[], T]) -> None:
+        self.done, self.wait = done, wait
+
+
 class NvidiaContext:
     """Handles of streams and events are NVIDIA's own: they are addresses, and no two live ones are the same."""
 
     def __init__(self, call: _Library, handle: c_void_p, printed: _Printed) -> None:
         self._library, self._handle, self._printed = call, handle, printed
         self._closed = False
+        self._numbers = count(1)
+        self._callbacks: dict[int, object] = {}  # those that are yet to be called, and must not be collected
 
     def _call(self, function: str, *given: Any) -> None:
         self._library.use(self._handle)
@@ -156,6 +172,9 @@ class NvidiaContext:
         self._call("cuMemcpyDtoHAsync_v2", place, c_uint64(address), c_size_t(size), c_void_p(stream))
         self._call("cuStreamSynchronize", c_void_p(stream))
         return bytes(into)
+
+    def reading(self, address: int, size: int, stream: int = 0) -> _Pending[bytes]:
+        return _Pending(lambda: self.stream_done(stream), lambda: self.read(address, size, stream))
 
     def copy(self, target: int, source: int, size: int, stream: int = 0) -> None:
         self._call("cuMemcpyDtoDAsync_v2", c_uint64(target), c_uint64(source), c_size_t(size), c_void_p(stream))
@@ -225,6 +244,9 @@ class NvidiaContext:
     def synchronize_event(self, event: int) -> None:
         self._call("cuEventSynchronize", c_void_p(event))
 
+    def pending_event(self, event: int) -> _Pending[None]:
+        return _Pending(lambda: self.event_done(event), lambda: self.synchronize_event(event))
+
     def elapsed(self, start: int, end: int) -> float:
         milliseconds = c_float()
         self._call("cuEventElapsedTime", byref(milliseconds), c_void_p(start), c_void_p(end))
@@ -232,6 +254,28 @@ class NvidiaContext:
 
     def synchronize(self) -> None:
         self._call("cuCtxSynchronize")
+
+    def pending(self, stream: int | None = None) -> _Pending[None]:
+        if stream is None:
+            return _Pending(lambda: False, self.synchronize)
+        return _Pending(lambda: self.stream_done(stream), lambda: self.synchronize_stream(stream))
+
+    def call(self, function: Callable[[int], None], stream: int = 0, always: bool = False) -> None:
+        number = next(self._numbers)
+
+        def called(status: int) -> None:
+            function(status)
+            del self._callbacks[number]
+
+        if always:
+            callback: Any = STREAM_CALLBACK(lambda _stream, status, _data: called(status))
+        else:
+            callback = HOST_FUNCTION(lambda _data: called(Status.SUCCESS))
+        self._callbacks[number] = callback
+        if always:
+            self._call("cuStreamAddCallback", c_void_p(stream), callback, None, 0)
+        else:
+            self._call("cuLaunchHostFunc", c_void_p(stream), callback, None)
 
     def output(self) -> bytes:
         return self._printed.take()
@@ -250,103 +294,6 @@ class NvidiaContext:
                 return False
             raise
         return True
-
-
-class NvidiaModule:
-    """Its variables are looked up when asked for: the driver does not list them."""
-
-    def __init__(self, call: Any, handle: c_void_p) -> None:
-        self._call, self._handle = call, handle
-        count = c_uint()
-        call("cuModuleGetFunctionCount", byref(count), handle)
-        handles = (c_void_p * count.value)()
-        call("cuModuleEnumerateFunctions", handles, count, handle)
-        functions = [NvidiaFunction(call, c_void_p(each)) for each in handles]
-        self.functions: Mapping[str, Function] = {each.name: each for each in functions}
-        self.variables: Mapping[str, tuple[int, int]] = _Variables(call, handle)
-
-    def unload(self) -> None:
-        self._call("cuModuleUnload", self._handle)
-
-
-class _Variables(Mapping[str, tuple[int, int]]):
-    def __init__(self, call: Any, module: c_void_p) -> None:
-        self._call, self._module = call, module
-
-    def __getitem__(self, name: str) -> tuple[int, int]:
-        address, size = c_uint64(), c_size_t()
-        try:
-            self._call("cuModuleGetGlobal_v2", byref(address), byref(size), self._module, name.encode())
-        except DriverError as fault:
-            if fault.status == Status.NOT_FOUND:
-                raise KeyError(name) from fault
-            raise
-        return address.value, size.value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-class NvidiaFunction:
-    def __init__(self, call: Any, handle: c_void_p) -> None:
-        self._call, self._handle = call, handle
-        name = c_char_p()
-        call("cuFuncGetName", byref(name), handle)
-        self.name = (name.value or b"").decode()
-        self.parameters: Sequence[tuple[int, int]] = list(self._parameters())
-        self._attributes = dict(_attributes(call, "cuFuncGetAttribute", FUNCTION_ATTRIBUTES, handle))
-        self.attributes: Mapping[int, int] = self._attributes
-
-    def _parameters(self) -> Iterator[tuple[int, int]]:
-        offset, size, index = c_size_t(), c_size_t(), 0
-        while True:
-            try:
-                self._call("cuFuncGetParamInfo", self._handle, c_size_t(index), byref(offset), byref(size))
-            except DriverError as fault:
-                if fault.status == Status.INVALID_VALUE:
-                    return  # there are no more
-                raise
-            yield offset.value, size.value
-            index += 1
-
-    def set_attribute(self, attribute: int, value: int) -> None:
-        self._call("cuFuncSetAttribute", self._handle, attribute, value)
-        self._attributes[attribute] = value
-
-    def launch(
-        self,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        arguments: bytes,
-        shared_bytes: int = 0,
-        stream: int = 0,
-    ) -> None:
-        packed = ctypes.create_string_buffer(arguments, max(len(arguments), 1))
-        size = c_size_t(len(arguments))
-        extra = (c_void_p * 5)(1, ctypes.addressof(packed), 2, ctypes.addressof(size), None)  # CU_LAUNCH_PARAM_…
-        self._call("cuLaunchKernel", self._handle, *grid, *block, shared_bytes, c_void_p(stream), None, extra)
-
-    def active_blocks(self, block_threads: int, shared_bytes: int = 0) -> int:
-        found = c_int()
-        function = "cuOccupancyMaxActiveBlocksPerMultiprocessor"
-        self._call(function, byref(found), self._handle, block_threads, c_size_t(shared_bytes))
-        return found.value
-
-
-def _attributes(call: Any, function: str, numbers: range, of: Any) -> Iterator[tuple[int, int]]:
-    """Those of the numbers that the driver knows."""
-    value = c_int()
-    for number in numbers:
-        try:
-            call(function, byref(value), number, of)
-        except DriverError as fault:
-            if fault.status != Status.INVALID_VALUE:
-                raise
-        else:
-            yield number, value.value
 
 
 def _kind(image: bytes) -> int:

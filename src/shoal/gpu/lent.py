@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from shoal.cuda.environment import LEASE, LIBRARIES, NUMBERS, SERVERS, TOKEN, client_folder, with_client
+from shoal.cuda.environment import LEASE, LIBRARIES, NUMBERS, SERVERS, TOKEN, VISIBLE, client_folder, with_client
 from shoal.gpu.client import POLL_SECONDS, BrokerClient, BrokerError, Unreachable
 from shoal.pool.lease import LIVE
 
@@ -135,7 +135,8 @@ def _tell(lease: Lease, told: str, tell: Callable[[str], None]) -> str:
 
 
 def _with(client: BrokerClient, lease: Lease, command: Sequence[str], tell: Callable[[str], None]) -> int:
-    child = subprocess.Popen(command, env={**os.environ, **environment(lease)})
+    own = {name: value for name, value in os.environ.items() if name != VISIBLE}  # it is of this machine's GPUs
+    child = subprocess.Popen(command, env={**own, **environment(lease)})
     notice = ""
     try:
         while True:

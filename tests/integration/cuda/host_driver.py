@@ -7,8 +7,10 @@ done when it is asked for. So it shows what the wire does with what a driver giv
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from shoal.cuda.driver import Context, Device, DriverError, Function, Module, St
 
 ADDRESSES = count(0x7F0000000000, 1 << 36)
 HANDLES = count(1)
+T = TypeVar("T")
 ARGUMENTS = struct.Struct("<IfQQ")
 LARGEST = {1: 1024, 2: 1024, 3: 1024, 4: 64, 5: (1 << 31) - 1, 6: 65535, 7: 65535, 8: 49152}
 ATTRIBUTES = {**LARGEST, 10: 32, 16: 2, 75: 7, 76: 5}
@@ -30,15 +33,28 @@ class HostDriver:
 
 
 class HostDevice:
-    uuid = bytes(range(16))
     pci_bus_id = "0000:01:00.0"
     attributes: Mapping[int, int] = ATTRIBUTES
 
     def __init__(self, name: str, memory: int) -> None:
         self.name, self.memory = name, memory
+        self.uuid = uuid.uuid5(uuid.NAMESPACE_DNS, name).bytes
 
     def open(self) -> Context:
         return HostContext(self.memory)
+
+
+class Done(Generic[T]):
+    """What is done as it is asked for."""
+
+    def __init__(self, found: T) -> None:
+        self._found = found
+
+    def done(self) -> bool:
+        return True
+
+    def wait(self) -> T:
+        return self._found
 
 
 class HostContext:
@@ -97,6 +113,9 @@ class HostContext:
         self._check(stream)
         return bytes(self.part(address, size))
 
+    def reading(self, address: int, size: int, stream: int = 0) -> Done[bytes]:
+        return Done(self.read(address, size, stream))
+
     def copy(self, target: int, source: int, size: int, stream: int = 0) -> None:
         self.write(target, self.read(source, size, stream), stream)
 
@@ -122,6 +141,17 @@ class HostContext:
 
     def synchronize_stream(self, stream: int) -> None:
         self._check(stream)
+
+    def pending(self, stream: int | None = None) -> Done[None]:
+        self._check(stream or 0)
+        return Done(None)
+
+    def pending_event(self, event: int) -> Done[None]:
+        self._check(event)
+        return Done(None)
+
+    def call(self, function: Callable[[int], None], stream: int = 0, always: bool = False) -> None:
+        raise DriverError(Status.NOT_SUPPORTED, "this driver calls nobody")
 
     def create_event(self, flags: int = 0) -> int:
         return self._create()

@@ -1,9 +1,10 @@
 """The path to NVIDIA's driver, with Shoal's own library in its place: program → library → server → that path →
-library → server → software GPU. What holds both ends together is the driver API alone."""
+library → server → a driver on the host, or a software GPU. What holds both ends together is the driver API alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,17 @@ from tests.integration.cuda.servers import MEMORY_MIB, Server, build, run, servi
 LIMIT_MIB = MEMORY_MIB // 4
 
 
+@contextmanager
+def relaying(server: Server) -> Iterator[Server]:
+    """`GPU-` is how the UUID of any GPU begins, and there is one."""
+    gpus = [{"id": "GPU-", "model": "Test GPU", "memory_mib": LIMIT_MIB}]
+    with serving(environment=server.environment(), given=gpus, library=str(CLIENT / "libcuda.so.1")) as started:
+        yield started
+
+
 @pytest.fixture(scope="module")
 def relay(server: Server) -> Iterator[Server]:
-    gpus = [{"id": "GPU-1", "model": "Test GPU", "memory_mib": LIMIT_MIB}]
-    with serving(environment=server.environment(), given=gpus, library=str(CLIENT / "libcuda.so.1")) as started:
+    with relaying(server) as started:
         yield started
 
 
@@ -26,6 +34,13 @@ def test_a_program_runs_to_its_end(name: str, relay: Server, folder: Path) -> No
     done = run(build(name, folder), relay.environment())
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "done"
+
+
+def test_threads_wait_and_streams_call_functions_of_the_program(library: None, folder: Path) -> None:
+    gpu = {"id": "software-0", "model": "Software GPU", "memory_mib": 1024}
+    with serving(given=[gpu]) as software, relaying(software) as relay:
+        done = run(build("calls", folder), relay.environment())
+        assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 def test_a_part_of_a_gpu_is_what_a_client_sees(relay: Server, folder: Path) -> None:

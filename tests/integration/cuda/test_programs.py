@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from shoal.cuda.environment import SERVERS, TOKEN
+from shoal.cuda.environment import NUMBERS, SERVERS, TOKEN
 from tests.integration.cuda.servers import Server, build, run, serving
 
+UUIDS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"GPU {i}")) for i in range(3)]
 
-@pytest.mark.parametrize("name", ["saxpy", "fault", "threads", "forks"])
+
+@pytest.fixture(scope="module")
+def three(library: None) -> Iterator[dict[str, str]]:
+    """The environment of a program with three GPUs: `GPU 0` to `GPU 2`, with 100 to 102 MiB."""
+    with serving(given=[{"id": f"host-{i}", "model": f"GPU {i}", "memory_mib": 100 + i} for i in range(3)]) as server:
+        yield {**server.environment(), SERVERS: ",".join([server.address] * 3), NUMBERS: "0,1,2"}
+
+
+@pytest.mark.parametrize("name", ["saxpy", "fault", "threads", "forks", "pointers"])
 def test_a_program_runs_to_its_end(name: str, server: Server, folder: Path) -> None:
     done = run(build(name, folder), server.environment())
     assert done.returncode == 0, done.stderr
@@ -39,6 +50,28 @@ def test_gpus_are_those_of_the_lease_by_server_and_number(folder: Path) -> None:
         done = run(program, {**environment, "SHOAL_GPU_NUMBERS": "0,7,0"})
         assert done.returncode == 1
         assert f"SHOAL_GPU_NUMBERS: the server {several.address} has 3 GPUs, and no number 7" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("visible", "told"),
+    [
+        ("2,0", "2 GPU 2 102"),
+        (" 1 ", "1 GPU 1 101"),
+        ("1,9,0", "1 GPU 1 101"),
+        ("2,,0", "1 GPU 2 102"),
+        (f"GPU-{UUIDS[1]},gpu-{UUIDS[0].upper()}", "2 GPU 1 101"),
+        (f"GPU-{UUIDS[2][:6]}", "1 GPU 2 102"),
+    ],
+)
+def test_the_program_sees_those_that_it_chooses(three: dict[str, str], folder: Path, visible: str, told: str) -> None:
+    done = run(build("saxpy", folder), {**three, "CUDA_VISIBLE_DEVICES": visible})
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, told), done.stderr
+
+
+@pytest.mark.parametrize("visible", ["", "-1", "0,0", "9", "GPU-", "GPU-ffffffff", "none"])
+def test_who_chooses_none_sees_none(three: dict[str, str], folder: Path, visible: str) -> None:
+    done = run(build("saxpy", folder), {**three, "CUDA_VISIBLE_DEVICES": visible})
+    assert "cuInit(0) gave 100 (CUDA_ERROR_NO_DEVICE)" in done.stderr
 
 
 def test_without_a_lease_there_is_no_device(server: Server, folder: Path) -> None:

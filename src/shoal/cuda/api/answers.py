@@ -71,6 +71,7 @@ ALIASES = {
     "cuEventDestroy": "cuEventDestroy_v2(hEvent)",
     "cuEventElapsedTime_v2": "cuEventElapsedTime(pMilliseconds, hStart, hEnd)",
     "cuEventRecordWithFlags": "cuEventRecord(hEvent, hStream)",
+    "cuLaunchHostFunc_v2": "cuLaunchHostFunc(hStream, fn, userData)",
     "cuMemHostRegister": "cuMemHostRegister_v2(p, bytesize, Flags)",
     "cuMemcpyDtoD_v2": "cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, NULL)",
     "cuMemsetD16_v2": "cuMemsetD16Async(dstDevice, us, N, NULL)",
@@ -93,8 +94,8 @@ WRITTEN = {
         cuModuleLoadDataEx cuModuleLoadFatBinary
     """,
     Mode.POSTED: """
-        cuLaunchKernel cuLaunchKernelEx cuLibraryUnload cuLinkDestroy cuMemFreeAsync cuMemFree_v2 cuMemcpyHtoDAsync_v2
-        cuModuleUnload
+        cuLaunchHostFunc cuLaunchKernel cuLaunchKernelEx cuLibraryUnload cuLinkDestroy
+        cuMemFreeAsync cuMemFree_v2 cuMemcpyHtoDAsync_v2 cuModuleUnload cuStreamAddCallback
     """,
     Mode.LOCAL: """
         cuCtxGetApiVersion cuCtxGetCacheConfig cuCtxGetCurrent cuCtxGetDevice cuCtxGetDevice_v2 cuCtxGetFlags
@@ -109,8 +110,9 @@ WRITTEN = {
         cuKernelGetParamInfo cuKernelSetCacheConfig cuLibraryEnumerateKernels cuLibraryGetKernel cuLibraryGetKernelCount
         cuLinkAddData cuLinkAddData_v2 cuLinkAddFile cuLinkAddFile_v2 cuLinkCreate cuLinkCreate_v2 cuMemAllocHost_v2
         cuMemFreeHost cuMemHostAlloc cuMemHostGetFlags cuMemHostRegister_v2 cuMemHostUnregister
-        cuModuleEnumerateFunctions cuModuleGetFunction cuModuleGetFunctionCount cuModuleGetLoadingMode cuProfilerStart
-        cuProfilerStop cuStreamGetCtx cuStreamGetDevice cuStreamGetId cuStreamIsCapturing
+        cuModuleEnumerateFunctions cuModuleGetFunction cuModuleGetFunctionCount cuModuleGetLoadingMode
+        cuPointerGetAttribute cuPointerGetAttributes cuProfilerStart cuProfilerStop cuStreamGetCtx cuStreamGetDevice
+        cuStreamGetId cuStreamIsCapturing
     """,
 }
 

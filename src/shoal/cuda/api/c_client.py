@@ -30,6 +30,7 @@ PLAIN = {
     "CUdevice": "int",
 }
 HANDLES = "CUcontext CUmodule CUfunction CUlibrary CUkernel CUstream CUevent CUlinkState CUarray CUgraph CUmemoryPool"
+FUNCTIONS = "CUhostFn CUstreamCallback"
 STRUCTURES = "CUuuid CUdevprop CUlaunchConfig CUexecAffinityParam CUctxCreateParams"
 LOCATION = re.compile(r"^(const )?(\w[\w ]*?)(\**)$")
 
@@ -57,13 +58,14 @@ def _messages() -> str:
 
 
 def c_type(type: str) -> str:
-    """The type of a parameter as the calling convention has it: handles are pointers, enumerations are numbers."""
+    """The type of a parameter as the calling convention has it: handles and functions are pointers, enumerations
+    are numbers."""
     found = LOCATION.match(type)
     assert found, type
     const, base, stars = found.group(1) or "", found.group(2), found.group(3)
     if base in PLAIN:
         return f"{const}{PLAIN[base]} {stars}".strip()
-    if base in HANDLES.split():
+    if base in (*HANDLES.split(), *FUNCTIONS.split()):
         return f"void *{stars}"
     if base in STRUCTURES.split():
         return f"{const}void {stars}"

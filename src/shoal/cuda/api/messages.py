@@ -15,7 +15,7 @@ from functools import cache
 from shoal.cuda.api.answers import REMOTE, Mode
 from shoal.cuda.api.functions import Parameter, functions
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Told by the server; a client of another one does not go on."""
 
 HEADER = struct.Struct("<IIII")
@@ -38,13 +38,15 @@ FIELD_TYPES = {
 @dataclass(frozen=True, slots=True)
 class Message:
     """`fields` and `gives` are layouts as the `struct` module writes them. `data` tells that bytes follow the fields;
-    a message whose reply has no fixed layout gives `...`."""
+    a message whose reply has no fixed layout gives `...`. One that `waits` is answered when what it is about has come,
+    and others before it."""
 
     name: str
     fields: str = ""
     gives: str = ""
     mode: Mode = Mode.SYNC
     data: bool = False
+    waits: bool = False
 
     @property
     def layout(self) -> struct.Struct:
@@ -54,20 +56,26 @@ class Message:
 WRITTEN = (
     Message("open", "I", "I"),
     Message("close"),
-    Message("synchronize"),
+    Message("synchronize", waits=True),
     Message("allocate", "Q", "Q"),
     Message("free", "Q", mode=Mode.POSTED),
     Message("write", "QQ", mode=Mode.POSTED, data=True),
-    Message("write_and_wait", "QQ", data=True),
-    Message("read", "QQQ", "..."),
+    Message("write_and_wait", "QQ", data=True, waits=True),
+    Message("read", "QQQ", "...", waits=True),
     Message("load_known", "QQ", "..."),
     Message("load", "QQI", "...", data=True),
     Message("unload", "I", mode=Mode.POSTED),
     Message("variable", "I", "QQ", data=True),
     Message("set_attribute", "Qii"),
     Message("launch", "QIIIIIIIQ", mode=Mode.POSTED, data=True),
+    Message("call", "QIQ", mode=Mode.POSTED),
+    Message("next_call", "", "...", waits=True),
+    Message("called", "Q"),
 )
 """Those of C code that is written by hand."""
+
+
+WAITING = ("synchronize_event", "synchronize_stream")
 
 
 def is_output(parameter: Parameter) -> bool:
@@ -85,4 +93,5 @@ def _of(symbol: str) -> Message:
     given = functions()[symbol].parameters
     fields = "".join(FIELD_TYPES[each.type] for each in given if not is_output(each))
     gives = "".join(FIELD_TYPES[each.type.removesuffix("*")] for each in given if is_output(each))
-    return Message(REMOTE[symbol].message, fields, gives, REMOTE[symbol].mode)
+    told = REMOTE[symbol].message
+    return Message(told, fields, gives, REMOTE[symbol].mode, waits=told in WAITING)

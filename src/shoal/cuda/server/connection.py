@@ -1,5 +1,7 @@
 """One client's connection: its messages in their order, each taken apart, done, and answered where it waits.
 
+What is pending is waited for by a thread beside, and answered when it has come: the client's other threads go on.
+
 A posted message that fails leaves its fault, and the next message of the same context that waits is answered with it
 and not done: so the program learns of it as CUDA tells of such faults, by a later call.
 """
@@ -12,24 +14,33 @@ import socket
 import struct
 import threading
 import time
+import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
 from shoal.cuda.api.answers import Mode
 from shoal.cuda.api.messages import HEADER, PROTOCOL, Message, messages
-from shoal.cuda.driver import Device, Driver, DriverError, Status
+from shoal.cuda.driver import Device, Driver, DriverError, Pending, Status
 from shoal.cuda.server.budget import Budget
 from shoal.cuda.server.layout import pairs, text
 from shoal.cuda.server.session import Session
 
 USE_SECONDS = 1.0
+MOST_WAITING = 1024
+"""Threads of the client whose calls wait; those of more wait for one another."""
+
 READ_BUFFER = 1 << 20
 DATA_BYTES = 1 << 30
 """The most that may follow the fields of a message."""
 
 PRINTING = frozenset({"synchronize", "synchronize_stream", "synchronize_event", "read", "write_and_wait", "close"})
 """Messages whose answers bring what kernels have printed."""
+
+APART = frozenset({"next_call", "called"})
+"""Messages of the thread of the client that calls its functions."""
 
 HIDDEN = {19: 0, 41: 1, 83: 0, 86: 0, 88: 0, 89: 0, 91: 0, 92: 0, 93: 0, 94: 0, 95: 0, 96: 0, 100: 0, 101: 0, 102: 0,
           103: 0, 107: 0, 110: 0, 112: 0, 115: 0, 116: 0, 119: 0, 120: 0, 121: 0, 122: 0, 123: 0, 124: 0, 125: 0,
@@ -57,6 +68,9 @@ class Connection:
         self._session = Session(driver, budget, row)
         self._faults: dict[int, DriverError] = {}
         self._used_at = 0.0
+        self._others: SimpleQueue[tuple[_Entry, int, int, bytes]] | None = None
+        self._sending = threading.Lock()
+        self._waiters = ThreadPoolExecutor(MOST_WAITING, "waiter")
         self._entries = {number: self._entry(message) for number, message in messages().items()}
 
     def serve(self) -> None:
@@ -73,8 +87,30 @@ class Connection:
                 body = stream.read(size)
                 if len(body) < size:
                     break
-                self._do(entry, sequence, context, body)
+                self._take(entry, sequence, context, body)
         self._session.close()
+
+    def _take(self, entry: _Entry, sequence: int, context: int, body: bytes) -> None:
+        name = entry.message.name
+        if self._others is None or name in APART:
+            self._do(entry, sequence, context, body)
+        else:
+            self._others.put((entry, sequence, context, body))
+        if name == "call" and self._others is None:
+            self._others = SimpleQueue()
+            threading.Thread(target=self._do_others, args=(self._others,), daemon=True).start()
+
+    def _do_others(self, queue: SimpleQueue[tuple[_Entry, int, int, bytes]]) -> None:
+        """Of a client whose functions are called: a message may wait for one of these (as `free` does), and that it has
+        returned is a message, too."""
+        try:
+            while True:
+                self._do(*queue.get())
+        except OSError:
+            pass  # the client went; this process ends
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
 
     def _entry(self, message: Message) -> _Entry:
         gives = None if message.gives == "..." else struct.Struct("<" + message.gives)
@@ -96,15 +132,38 @@ class Connection:
             if context in self._faults and name != "close":
                 raise self._faults.pop(context)
             given = entry.do(context, *fields)
-            answer = given if entry.gives is None else entry.gives.pack(*given)
-            status = int(Status.SUCCESS)
         except DriverError as fault:
             if entry.message.mode is Mode.POSTED:
                 self._faults.setdefault(context, fault)
                 return
+            self._answer(entry, sequence, context, fault)
+            return
+        if entry.message.waits and not given.done():
+            self._waiters.submit(self._wait, entry, sequence, context, given)
+        else:
+            self._answer(entry, sequence, context, given)
+
+    def _wait(self, entry: _Entry, sequence: int, context: int, pending: Pending[Any]) -> None:
+        try:
+            self._answer(entry, sequence, context, pending)
+        except OSError:
+            pass  # the client went; this process ends
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)  # nobody would ever answer that call
+
+    def _answer(self, entry: _Entry, sequence: int, context: int, given: Any) -> None:
+        status = int(Status.SUCCESS)
+        try:
+            if isinstance(given, DriverError):
+                raise given
+            found = given.wait() if entry.message.waits else given
+            answer = found if entry.gives is None else entry.gives.pack(*(found or ()))
+        except DriverError as fault:
             answer, status = str(fault).encode(), fault.status
-        printed = self._session.output(context) if name in PRINTING else b""
-        self._reply(sequence, status, printed, answer)
+        printed = self._session.output(context) if entry.message.name in PRINTING else b""
+        with self._sending:
+            self._reply(sequence, status, printed, answer)
         self._tell()
 
     def _reply(self, sequence: int, status: int, printed: bytes, answer: bytes) -> None:

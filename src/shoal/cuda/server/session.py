@@ -1,4 +1,5 @@
-"""What one client has: contexts, and in them memory, modules, streams and events. Each message is a method of its name.
+"""What one client has: contexts, and in them memory, modules, streams and events. Each message is a method of its name,
+and gives the answer's fields, or what is pending until there is an answer.
 
 Handles are numbers of this client's tables. None is followed that is not in them, or that belongs to another context.
 """
@@ -11,8 +12,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeVar
 
-from shoal.cuda.driver import Context, Driver, DriverError, Function, Module, Status
+from shoal.cuda.driver import Context, Driver, DriverError, Function, Module, Pending, Status
 from shoal.cuda.server.budget import Budget
+from shoal.cuda.server.callbacks import Callbacks
 from shoal.cuda.server.layout import pairs, pieces, text
 
 KEPT_BYTES = 256 << 20
@@ -53,6 +55,7 @@ class Session:
         self._events: dict[int, tuple[_Held, int]] = {}
         self._code: dict[Key, list[bytes]] = {}
         self._numbers = count(FIRST_STREAM)
+        self._callbacks = Callbacks()
 
     def output(self, context: int) -> bytes:
         """What kernels have printed."""
@@ -75,13 +78,13 @@ class Session:
             del self._contexts[number]
             self._streams = {id: each for id, each in self._streams.items() if each.held is not held}
             self._events = {id: each for id, each in self._events.items() if each[0] is not held}
+            self._callbacks.forget(number)
             held.context.close()
             self._budget.give(self._row, held.device, sum(held.sizes.values()))
         return ()
 
-    def synchronize(self, context: int) -> tuple[()]:
-        self._held(context).context.synchronize()
-        return ()
+    def synchronize(self, context: int) -> Pending[None]:
+        return self._held(context).context.pending()
 
     # Memory
 
@@ -116,15 +119,14 @@ class Session:
         held = self._held(context)
         held.context.write(address, data, self._stream(held, stream))
 
-    def write_and_wait(self, context: int, address: int, stream: int, data: memoryview) -> tuple[()]:
+    def write_and_wait(self, context: int, address: int, stream: int, data: memoryview) -> Pending[None]:
         held = self._held(context)
         held.context.write(address, data, self._stream(held, stream))
-        held.context.synchronize_stream(self._stream(held, stream))
-        return ()
+        return held.context.pending(self._stream(held, stream))
 
-    def read(self, context: int, address: int, size: int, stream: int) -> bytes:
+    def read(self, context: int, address: int, size: int, stream: int) -> Pending[bytes]:
         held = self._held(context)
-        return held.context.read(address, size, self._stream(held, stream))
+        return held.context.reading(address, size, self._stream(held, stream))
 
     def copy(self, context: int, target: int, source: int, size: int, stream: int) -> None:
         held = self._held(context)
@@ -222,10 +224,9 @@ class Session:
             raise DriverError(Status.NOT_READY, "the stream has work to do")
         return ()
 
-    def synchronize_stream(self, context: int, stream: int) -> tuple[()]:
+    def synchronize_stream(self, context: int, stream: int) -> Pending[None]:
         held = self._held(context)
-        held.context.synchronize_stream(self._stream(held, stream))
-        return ()
+        return held.context.pending(self._stream(held, stream))
 
     def create_event(self, context: int, flags: int) -> tuple[int]:
         held = self._held(context)
@@ -254,10 +255,9 @@ class Session:
             raise DriverError(Status.NOT_READY, "the event has not come")
         return ()
 
-    def synchronize_event(self, context: int, event: int) -> tuple[()]:
+    def synchronize_event(self, context: int, event: int) -> Pending[None]:
         held, number = self._event(context, event)
-        held.context.synchronize_event(number)
-        return ()
+        return held.context.pending_event(number)
 
     def elapsed(self, context: int, start: int, end: int) -> tuple[float]:
         held, first = self._event(context, start)
@@ -265,6 +265,19 @@ class Session:
         if held is not other:
             raise DriverError(Status.INVALID_HANDLE, "the events are of different contexts")
         return (held.context.elapsed(first, second),)
+
+    # Functions of the client that streams call
+
+    def call(self, context: int, number: int, always: int, stream: int) -> None:
+        held = self._held(context)
+        held.context.call(self._callbacks.of(context, number), self._stream(held, stream), bool(always))
+
+    def next_call(self, _: int) -> Pending[bytes]:
+        return self._callbacks
+
+    def called(self, _: int, number: int) -> tuple[()]:
+        self._callbacks.returned(number)
+        return ()
 
     # Handles
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from threading import Lock
 
-from shoal.cuda.driver import DriverError, Module, Status
+from shoal.cuda.driver import DriverError, Module, Pending, Status
 from shoal.cuda.soft.compile.compiled import compile_ptx
 from shoal.cuda.soft.compile.control import ASSERT, PRINT
 from shoal.cuda.soft.compile.layout import Block, Launch, Thread
@@ -16,14 +16,14 @@ from shoal.cuda.soft.memory import Memory, fill
 from shoal.cuda.soft.module import SoftModule
 from shoal.cuda.soft.printf import Output, formatted
 from shoal.cuda.soft.run import CALL, Request, Running
-from shoal.cuda.soft.streams import Streams
+from shoal.cuda.soft.streams import Streams, Work
 
 FORMAT_ARGUMENTS = 4096
 """Bytes that the arguments of one printf may have."""
 
 
 class SoftContext:
-    """Its methods are called by one thread, but for `close`."""
+    """Its methods are called by one thread, but for `close` and what is pending."""
 
     def __init__(self, total: int, capability: int, seconds: float | None) -> None:
         self._memory, self._streams, self._output = Memory(total), Streams(), Output()
@@ -65,11 +65,11 @@ class SoftContext:
         self._streams.submit(stream, act, soon=True)
 
     def read(self, address: int, size: int, stream: int = 0) -> bytes:
+        return self.reading(address, size, stream).wait()
+
+    def reading(self, address: int, size: int, stream: int = 0) -> Pending[bytes]:
         self._streams.check()
-        part = self._memory.part(address, size)
-        found: list[bytes] = []
-        self._streams.wait(self._streams.submit(stream, lambda: found.append(bytes(part)), soon=True))
-        return found[0]
+        return _Reading(self._streams, self._memory.part(address, size), stream)
 
     def copy(self, target: int, source: int, size: int, stream: int = 0) -> None:
         self._streams.check()
@@ -140,13 +140,22 @@ class SoftContext:
         return self._streams.event_done(event)
 
     def synchronize_event(self, event: int) -> None:
-        self._streams.synchronize_event(event)
+        self._streams.pending_event(event).wait()
+
+    def pending_event(self, event: int) -> Pending[None]:
+        return self._streams.pending_event(event)
 
     def elapsed(self, start: int, end: int) -> float:
         return self._streams.elapsed(start, end)
 
     def synchronize(self) -> None:
         self._streams.synchronize()
+
+    def pending(self, stream: int | None = None) -> Pending[None]:
+        return self._streams.pending(stream)
+
+    def call(self, function: Callable[[int], None], stream: int = 0, always: bool = False) -> None:
+        self._streams.submit(stream, lambda: function(self._streams.fault_status()), always=always)
 
     # What kernels print, and the end
 
@@ -180,6 +189,24 @@ class SoftContext:
         except Exception as fault:
             self._output.add(f"printf of a kernel: {fault}\n".encode())
         return -1
+
+
+class _Reading:
+    """Bytes that are copied when the stream has come to it."""
+
+    def __init__(self, streams: Streams, part: memoryview, stream: int) -> None:
+        self._streams, self._part, self._found = streams, part, b""
+        self._work: Work = streams.submit(stream, self._copy, soon=True)
+
+    def done(self) -> bool:
+        return self._work.done
+
+    def wait(self) -> bytes:
+        self._streams.wait(self._work)
+        return self._found
+
+    def _copy(self) -> None:
+        self._found = bytes(self._part)
 
 
 class _Called:

@@ -25,10 +25,11 @@ END_SECONDS = 5.0
 class Work:
     """`at` is when it was done, by `time.perf_counter`."""
 
-    __slots__ = ("action", "after", "at", "done")
+    __slots__ = ("action", "after", "always", "at", "done")
 
-    def __init__(self, action: Callable[[], None], after: tuple[Work, ...]) -> None:
-        self.action, self.after = action, after
+    def __init__(self, action: Callable[[], None], after: tuple[Work, ...], always: bool = False) -> None:
+        """What is to be done `always` is done after a fault, too."""
+        self.action, self.after, self.always = action, after, always
         self.done, self.at = False, 0.0
 
 
@@ -50,8 +51,21 @@ class _Event:
         self.work: Work | None = None
 
 
+class Waiting:
+    """Work that was asked for, to be waited for by any thread. Raises the fault, were it of this work or another."""
+
+    def __init__(self, streams: Streams, works: tuple[Work, ...]) -> None:
+        self._streams, self._works = streams, works
+
+    def done(self) -> bool:
+        return all(each.done for each in self._works)
+
+    def wait(self) -> None:
+        self._streams.wait(*self._works)
+
+
 class Streams:
-    """Of one context. Its methods are called by one thread, but for `close`."""
+    """Of one context. Its methods are called by one thread, but for `close` and `wait`."""
 
     def __init__(self) -> None:
         self._changed = Condition()
@@ -69,11 +83,19 @@ class Streams:
         if self._closed:
             raise DriverError(Status.INVALID_CONTEXT, "the context is closed")
 
-    def submit(self, stream: int, action: Callable[[], None], soon: bool = False, after: tuple[Work, ...] = ()) -> Work:
+    def submit(
+        self,
+        stream: int,
+        action: Callable[[], None],
+        soon: bool = False,
+        after: tuple[Work, ...] = (),
+        always: bool = False,
+    ) -> Work:
         """Ask for work. What is to be done `soon` is done before this returns if there is nothing to wait for."""
-        self.check()
+        if not always:
+            self.check()
         found = self._stream(stream)
-        work = Work(action, (*self._before(found), *after))
+        work = Work(action, (*self._before(found), *after), always)
         found.last = work
         if soon and all(each.done for each in work.after):
             self._do(work)
@@ -84,10 +106,20 @@ class Streams:
         found.queue.put(work)
         return work
 
-    def wait(self, work: Work) -> None:
-        """Until it is done; raises the fault, were it of this work or of any other."""
-        self._wait((work,))
+    def wait(self, *works: Work) -> None:
+        """Until all are done; raises the fault, were it of this work or of any other."""
+        self._wait(works)
         self.check()
+
+    def pending(self, number: int | None = None) -> Waiting:
+        """What was asked for so far, on one stream or on all."""
+        self.check()
+        if number is not None:
+            return Waiting(self, self._waited_for(self._stream(number)))
+        return Waiting(self, tuple(each.last for each in (*self._streams.values(), *self._leaving)))
+
+    def fault_status(self) -> int:
+        return self._fault.status if self._fault else Status.SUCCESS
 
     # Streams
 
@@ -111,17 +143,11 @@ class Streams:
         found.queue.put(None)
 
     def done(self, number: int) -> bool:
-        self.check()
-        return all(each.done for each in self._waited_for(self._stream(number)))
+        return self.pending(number).done()
 
     def synchronize(self, number: int | None = None) -> None:
         """Wait for a stream, or for all."""
-        self.check()
-        if number is None:
-            self._wait(each.last for each in (*self._streams.values(), *self._leaving))
-        else:
-            self._wait(self._waited_for(self._stream(number)))
-        self.check()
+        self.pending(number).wait()
 
     # Events
 
@@ -154,11 +180,10 @@ class Streams:
         work = self._event(number).work
         return work is None or work.done
 
-    def synchronize_event(self, number: int) -> None:
+    def pending_event(self, number: int) -> Waiting:
         self.check()
         work = self._event(number).work
-        if work is not None:
-            self.wait(work)
+        return Waiting(self, () if work is None else (work,))
 
     def elapsed(self, start: int, end: int) -> float:
         """Milliseconds."""
@@ -224,7 +249,7 @@ class Streams:
 
     def _do(self, work: Work) -> None:
         try:
-            if not self._fault and not self._closed:
+            if not self._closed and (work.always or not self._fault):
                 work.action()
         except DriverError as fault:
             self._fault = self._fault or fault

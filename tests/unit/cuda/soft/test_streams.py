@@ -133,7 +133,7 @@ def test_a_stream_waits_for_an_event_as_it_was_recorded(streams: Streams, gate: 
     time.sleep(0.05)
     assert not after.done
     gate.opened.set()
-    streams.synchronize_event(event)
+    streams.pending_event(event).wait()
     streams.wait(after)
     assert streams.event_done(event)
 
