@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LOOK_NANOSECONDS 60000
 
 static CUresult receive(struct server *server, void *to, size_t bytes) {
     while (bytes) {
@@ -19,6 +23,29 @@ static CUresult receive(struct server *server, void *to, size_t bytes) {
         bytes -= (size_t)got;
     }
     return SUCCESS;
+}
+
+/* Look for a reply for a moment before sleeping: most come within that, and to be woken costs as much again. Where one
+ * processor does it all, looking would keep the server from answering. */
+static CUresult receive_soon(struct server *server, void *to, size_t bytes) {
+    static long processors;
+    struct timespec now, began;
+    if (!processors)
+        processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (processors < 2)
+        return receive(server, to, bytes);
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    do {
+        ssize_t got = recv(server->socket, to, bytes, MSG_DONTWAIT);
+        if (got == (ssize_t)bytes)
+            return SUCCESS;
+        if (got > 0)
+            return receive(server, (uint8_t *)to + got, bytes - (size_t)got);
+        if (!got || (errno != EAGAIN && errno != EINTR))
+            break; /* the reading that waits tells what is wrong */
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - began.tv_sec) * 1000000000L + now.tv_nsec - began.tv_nsec < LOOK_NANOSECONDS);
+    return receive(server, to, bytes);
 }
 
 /* What kernels have printed, to the program's own output. */
@@ -48,7 +75,7 @@ static struct waiter *waiter_of(struct server *server, uint32_t sequence) {
 /* The next reply, whosever it is: its thread waits until it is told that it is `done`. NULL where the server is lost. */
 static struct waiter *read_reply(struct server *server) {
     uint8_t header[HEADER];
-    if (receive(server, header, HEADER))
+    if (receive_soon(server, header, HEADER))
         return NULL;
     struct reader reader = {header, header + HEADER, 0};
     size_t bytes = get_u32(&reader);

@@ -163,7 +163,7 @@ class NvidiaContext:
 
     def write(self, address: int, data: bytes | memoryview, stream: int = 0) -> None:
         # From memory that is not pinned a copy has left it when the call returns.
-        given = bytes(data)
+        given: Any = bytes(data) if isinstance(data, bytes) or data.readonly else _place(data)
         self._call("cuMemcpyHtoDAsync_v2", c_uint64(address), given, c_size_t(len(given)), c_void_p(stream))
 
     def read(self, address: int, size: int, stream: int = 0) -> bytes:
@@ -294,6 +294,10 @@ class NvidiaContext:
                 return False
             raise
         return True
+
+
+def _place(data: memoryview) -> Any:
+    return (ctypes.c_char * len(data)).from_buffer(data)
 
 
 def _kind(image: bytes) -> int:

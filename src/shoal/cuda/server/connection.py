@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import IOBase
 from queue import SimpleQueue
 from typing import Any
 
@@ -33,6 +34,11 @@ MOST_WAITING = 1024
 """Threads of the client whose calls wait; those of more wait for one another."""
 
 READ_BUFFER = 1 << 20
+LARGE = 1 << 14
+"""Bytes that are not copied once more to be with others."""
+MOST_KEPT = 17 << 20
+"""Of memory for the next message; a piece of a copy has 16 MiB."""
+
 DATA_BYTES = 1 << 30
 """The most that may follow the fields of a message."""
 
@@ -68,6 +74,7 @@ class Connection:
         self._session = Session(driver, budget, row)
         self._faults: dict[int, DriverError] = {}
         self._used_at = 0.0
+        self._room = bytearray()
         self._others: SimpleQueue[tuple[_Entry, int, int, bytes]] | None = None
         self._sending = threading.Lock()
         self._waiters = ThreadPoolExecutor(MOST_WAITING, "waiter")
@@ -84,18 +91,27 @@ class Connection:
                 entry = self._entries.get(number)
                 if entry is None or not self._fits(entry, size):
                     break
-                body = stream.read(size)
+                body = self._large(stream, size) if LARGE <= size <= MOST_KEPT else stream.read(size)
                 if len(body) < size:
                     break
                 self._take(entry, sequence, context, body)
         self._session.close()
 
-    def _take(self, entry: _Entry, sequence: int, context: int, body: bytes) -> None:
+    def _large(self, stream: IOBase, size: int) -> memoryview:
+        """A body in memory that is used for the next one, too: new memory costs as much as the copy."""
+        if len(self._room) < size:
+            self._room = bytearray(size)
+        body, had = memoryview(self._room)[:size], 0
+        while had < size and (got := stream.readinto(body[had:])):  # type: ignore[attr-defined]
+            had += got
+        return body[:had]
+
+    def _take(self, entry: _Entry, sequence: int, context: int, body: bytes | memoryview) -> None:
         name = entry.message.name
         if self._others is None or name in APART:
             self._do(entry, sequence, context, body)
         else:
-            self._others.put((entry, sequence, context, body))
+            self._others.put((entry, sequence, context, bytes(body)))
         if name == "call" and self._others is None:
             self._others = SimpleQueue()
             threading.Thread(target=self._do_others, args=(self._others,), daemon=True).start()
@@ -120,7 +136,7 @@ class Connection:
         rest = size - entry.layout.size
         return 0 <= rest <= DATA_BYTES if entry.message.data else rest == 0
 
-    def _do(self, entry: _Entry, sequence: int, context: int, body: bytes) -> None:
+    def _do(self, entry: _Entry, sequence: int, context: int, body: bytes | memoryview) -> None:
         fields = entry.layout.unpack_from(body)
         if entry.message.data:
             fields = *fields, memoryview(body)[entry.layout.size :]
@@ -166,13 +182,15 @@ class Connection:
             self._reply(sequence, status, printed, answer)
         self._tell()
 
-    def _reply(self, sequence: int, status: int, printed: bytes, answer: bytes) -> None:
-        header = HEADER.pack(len(printed) + len(answer), status, sequence, len(printed))
-        if len(answer) < 1 << 14:
-            self._client.sendall(header + printed + answer)
-        else:
-            self._client.sendall(header + printed)
+    def _reply(self, sequence: int, status: int, printed: bytes, answer: bytes | memoryview) -> None:
+        head = HEADER.pack(len(printed) + len(answer), status, sequence, len(printed)) + printed
+        if len(answer) < LARGE:
+            self._client.sendall(head + answer)
+        elif (sent := self._client.sendmsg([head, answer])) < len(head):
+            self._client.sendall(head[sent:])
             self._client.sendall(answer)
+        else:
+            self._client.sendall(memoryview(answer)[sent - len(head) :])
 
     def _tell(self) -> None:
         now = time.monotonic()

@@ -124,7 +124,7 @@ class Session:
         held.context.write(address, data, self._stream(held, stream))
         return held.context.pending(self._stream(held, stream))
 
-    def read(self, context: int, address: int, size: int, stream: int) -> Pending[bytes]:
+    def read(self, context: int, address: int, size: int, stream: int) -> Pending[bytes | memoryview]:
         held = self._held(context)
         return held.context.reading(address, size, self._stream(held, stream))
 

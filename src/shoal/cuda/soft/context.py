@@ -57,17 +57,20 @@ class SoftContext:
         self._streams.check()
         view = memoryview(data).cast("B")
         part = self._memory.part(address, len(view))
-        kept = view if view.readonly else memoryview(bytes(view))
+        if self._streams.ready(stream):
+            part[:] = view
+            return
+        kept = bytes(view)
 
         def act() -> None:
             part[:] = kept
 
-        self._streams.submit(stream, act, soon=True)
+        self._streams.submit(stream, act)
 
     def read(self, address: int, size: int, stream: int = 0) -> bytes:
-        return self.reading(address, size, stream).wait()
+        return bytes(self.reading(address, size, stream).wait())
 
-    def reading(self, address: int, size: int, stream: int = 0) -> Pending[bytes]:
+    def reading(self, address: int, size: int, stream: int = 0) -> Pending[bytes | memoryview]:
         self._streams.check()
         return _Reading(self._streams, self._memory.part(address, size), stream)
 
@@ -195,14 +198,16 @@ class _Reading:
     """Bytes that are copied when the stream has come to it."""
 
     def __init__(self, streams: Streams, part: memoryview, stream: int) -> None:
-        self._streams, self._part, self._found = streams, part, b""
-        self._work: Work = streams.submit(stream, self._copy, soon=True)
+        self._streams, self._part = streams, part
+        self._found: bytes | memoryview = part
+        self._work: Work | None = None if streams.ready(stream) else streams.submit(stream, self._copy)
 
     def done(self) -> bool:
-        return self._work.done
+        return self._work is None or self._work.done
 
-    def wait(self) -> bytes:
-        self._streams.wait(self._work)
+    def wait(self) -> bytes | memoryview:
+        if self._work is not None:
+            self._streams.wait(self._work)
         return self._found
 
     def _copy(self) -> None:

@@ -106,6 +106,11 @@ class Streams:
         found.queue.put(work)
         return work
 
+    def ready(self, stream: int) -> bool:
+        """Whether what is asked for on this stream now has nothing to wait for."""
+        self.check()
+        return not self._before(self._stream(stream))
+
     def wait(self, *works: Work) -> None:
         """Until all are done; raises the fault, were it of this work or of any other."""
         self._wait(works)
