@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 SETUP := $(VENV)/.ready
 NUMBA := $(VENV)/.numba
+# Two files of tests at a time: they wait for processes more than they compute. Each side has services of its own.
+BY_FILE := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help setup native ptx demo test test-integration test-cluster test-kueue cluster-up cluster-down lint docs format mutants bench bench-operator bench-serving clean
@@ -46,11 +48,12 @@ test: $(SETUP) ## The fast tests: rules, commands and supervision, without Tenso
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
 test-integration: $(SETUP) $(NUMBA) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire, the dashboard
-	$(PYTEST) tests/integration/tensorflow tests/integration/serving tests/integration/gpu tests/integration/cuda \
-	  tests/integration/web
+	$(MAKE) -s -C native
+	$(PYTEST) $(BY_FILE) tests/integration/tensorflow tests/integration/serving tests/integration/gpu \
+	  tests/integration/cuda tests/integration/web
 
 test-cluster: $(SETUP) ## A real Kubernetes: API server with pretended pods, then a node with containers (root)
-	$(PYTEST) tests/cluster/api
+	$(PYTEST) $(BY_FILE) tests/cluster/api
 	$(PYTEST) tests/cluster/node
 
 test-kueue: $(SETUP) ## The operator with Kueue itself; builds it from source at first, which takes four minutes

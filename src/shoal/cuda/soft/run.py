@@ -19,7 +19,6 @@ from math import prod
 from shoal.cuda.driver import DriverError, Status
 from shoal.cuda.soft.compile.compiled import ALIGN, Fault, Kernel, run_address
 from shoal.cuda.soft.compile.layout import Block, Launch
-from shoal.cuda.soft.compile.special import MULTIPROCESSORS
 from shoal.cuda.soft.faults import told
 from shoal.cuda.soft.memory import Memory
 
@@ -28,6 +27,8 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = ((1 << 31) - 1, 65535, 65535)
 KEPT_BYTES = 16 << 20
 """Of a host thread's memory for blocks, kept from one launch to the next."""
+
+MOST_PROCESSORS = 64
 
 Call = Callable[..., int]
 CALL = ctypes.CFUNCTYPE(
@@ -40,7 +41,7 @@ Size = tuple[int, int, int]
 
 def processors() -> int:
     """Host threads that run blocks at a time."""
-    return min(len(os.sched_getaffinity(0)), MULTIPROCESSORS)
+    return min(len(os.sched_getaffinity(0)), MOST_PROCESSORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class Running:
             local_bytes=kernel.local_bytes,
             dynamic_bytes=request.shared_bytes,
             number=number,
+            processors=processors(),
             call=ctypes.cast(call, ctypes.c_void_p).value,  # type: ignore[arg-type]
         )
         self._workers = min(blocks, processors())

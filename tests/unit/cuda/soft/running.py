@@ -149,6 +149,7 @@ class Gpu:
             local_bytes=kernel.local_bytes,
             dynamic_bytes=shared,
             number=1,
+            processors=3,
             call=ctypes.cast(call, ctypes.c_void_p).value,
         )
         assert ALIGN <= GRANULE

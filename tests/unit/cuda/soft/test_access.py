@@ -294,7 +294,7 @@ def test_special_registers_of_a_thread() -> None:
                 "lanemask_gt": 2**32 - (2 << lane),
                 "lanemask_ge": 2**32 - (1 << lane),
                 "smid": 0,
-                "nsmid": 64,
+                "nsmid": 3,
                 "total_smem_size": 64,
                 "dynamic_smem_size": 48,
             }[name]

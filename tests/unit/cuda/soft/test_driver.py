@@ -103,6 +103,18 @@ def refused(status: int, call: object, *given: object) -> str:
     return str(fault.value)
 
 
+def test_a_kernel_knows_of_as_many_multiprocessors_as_the_device_says_it_has() -> None:
+    device = driver([("test", MEMORY)]).devices[0]
+    context = device.open()
+    asks = STORE.replace(b"ld.param", b".reg .b32 %r<2>;\n  mov.u32 %r1, %nsmid;\n  ld.param").replace(
+        b"], 7", b"], %r1"
+    )
+    at = context.allocate(4)
+    loaded(context, asks).launch((1, 1, 1), (1, 1, 1), struct.pack("<Q", at))
+    assert int.from_bytes(context.read(at, 4), "little") == device.attributes[16]
+    context.close()
+
+
 def test_saxpy_over_streams_events_and_copies(context: Context) -> None:
     x, y = (np.random.default_rng(seed).random(10_000, np.float32) for seed in (1, 2))
     saxpy = loaded(context, SAXPY)

@@ -13,7 +13,7 @@ How a host thread runs a launch:
   kernel's. `blocks` is the product of `grid`, and `threads` that of `block`.
 * Each host thread has a `Block` of its own, with `threads` (`Launch.threads` records of `record_bytes`), `shared`
   (`shared_bytes`) and `local` (`Launch.threads` times `local_bytes`), each aligned to `ALIGN`. Nothing needs to be zero
-  but the `Block` itself; `worker` is a number of its own below `special.MULTIPROCESSORS`.
+  but the `Block` itself; `worker` is a number of its own below the launch's `processors`.
 * It calls `run_address()` as `int32 (Launch*, Block*)`, which takes blocks from `Launch.next` until none is left or
   `Launch.stop` is set. When all host threads have returned, `Launch.failed` says whether a thread of the kernel
   faulted, and the fields after it which and why (`Fault.of`). Setting `Launch.stop` from outside ends the launch soon,

@@ -62,6 +62,7 @@ class Launch(ctypes.Structure):
         ("dynamic_bytes", ctypes.c_uint64),
         ("number", ctypes.c_uint64),  # %gridid
         ("call", ctypes.c_uint64),  # the host's function for printf and assert
+        ("processors", ctypes.c_uint32),  # %nsmid; %smid is the host thread that runs the block
     )
 
 

@@ -8,9 +8,6 @@ from shoal.cuda.soft.compile.emitter import I32, I64, POINTER, Emitter, Llvm
 from shoal.cuda.soft.compile.layout import WARP, Block, Launch, Thread
 from shoal.cuda.soft.ptx.flat import Special
 
-MULTIPROCESSORS = 64
-"""How many blocks' places a device claims to have; `%smid` is the host thread that runs the block."""
-
 NAMES = """
 %tid %ntid %ctaid %nctaid %gridid %laneid %warpid %nwarpid %smid %nsmid %lanemask_eq %lanemask_lt %lanemask_le
 %lanemask_gt %lanemask_ge %clock %clock_hi %clock64 %globaltimer %globaltimer_lo %globaltimer_hi
@@ -55,7 +52,7 @@ def special(e: Emitter, register: Special) -> Llvm:
         case "smid":
             return e.field(e.block, Block, "worker")
         case "nsmid":
-            return I32(MULTIPROCESSORS)
+            return e.field(e.launch, Launch, "processors")
         case "gridid":
             return e.field(e.launch, Launch, "number")
         case "dynamic_smem_size":
