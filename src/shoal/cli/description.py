@@ -53,6 +53,10 @@ def _facts(name: str, place: Place, description: Description) -> list[tuple[str,
         facts.append(("Message", snapshot.status.message))
     if told := describe_progress(snapshot):
         facts.append(("Progress", told))
+    if scaling := snapshot.status.scaling:
+        why = f": {scaling.message}" if scaling.message else ""
+        workers = "1 worker" if scaling.desired_workers == 1 else f"{scaling.desired_workers} workers"
+        facts.append(("Scaling", workers + why))
     used = f"{snapshot.status.retries} used" if snapshot.status.retries else "none used"
     facts.append(("Retries", f"{'no limit' if limit is None else f'limit {limit}'}, {used}"))
     facts.append((place.label, place.value))

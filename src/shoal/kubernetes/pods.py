@@ -8,6 +8,7 @@ from typing import Any
 from shoal.kubernetes.claims import pod_volumes
 from shoal.kubernetes.cluster_config import Object, environment, port
 from shoal.kubernetes.code import add_code
+from shoal.kubernetes.eviction import keep_from_eviction
 from shoal.kubernetes.gang import mark
 from shoal.kubernetes.gpu_names import GPU_NAMES, GPUNames
 from shoal.kubernetes.labels import metadata, object_name, replica_labels
@@ -24,7 +25,7 @@ def pod(job: TFJob, id: ReplicaId, gpus: GPUNames = GPU_NAMES) -> Object:
     spec: Object = template["spec"]
     own = template.get("metadata") or {}
     made = metadata(job, object_name(job, id), {**(own.get("labels") or {}), **replica_labels(job, id)})
-    if annotations := own.get("annotations"):
+    if annotations := {**keep_from_eviction(job, id), **(own.get("annotations") or {})}:
         made["annotations"] = annotations
     container = _training_container(spec, replica)
     container["env"] = [*(container.get("env") or []), *environment(job, id)]

@@ -19,7 +19,7 @@ from shoal.local.models import exported_models
 from shoal.local.orphans import sweep
 from shoal.local.runs import Run, find
 from shoal.local.servers import LocalServer, all_servers, find_server
-from shoal.resources import ConditionType, Document, ManifestError, Phase, ReplicaType, TFJob
+from shoal.resources import ConditionType, Document, ManifestError, Phase, TFJob
 from shoal.runs import (
     INTERRUPTED,
     Board,
@@ -89,9 +89,7 @@ class LocalRun:
         manifests.edit(self.run, lambda job: setattr(job.spec.run_policy, "suspend", suspended or None))
 
     def scale(self, workers: int) -> None:
-        manifests.edit(
-            self.run, lambda job: setattr(job.spec.tf_replica_specs[ReplicaType.WORKER], "replicas", workers)
-        )
+        manifests.scale(self.run, workers)
 
     def remove(self) -> None:
         if earlier := self.run.run_id:

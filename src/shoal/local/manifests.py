@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from shoal.local.runs import Run, replace_file
-from shoal.resources import Document, Fault, ManifestError, Other, TFJob, dump, load
+from shoal.resources import Document, Fault, ManifestError, Other, ReplicaType, TFJob, dump, load
 from shoal.resources.yaml_text import write_yaml
 
 
@@ -46,6 +46,11 @@ def edit(run: Run, change: Callable[[TFJob], None]) -> None:
     wanted = read(run)
     change(wanted.job)
     replace_file(run.manifest, wanted.text())
+
+
+def scale(run: Run, workers: int) -> None:
+    """Want another number of workers."""
+    edit(run, lambda job: setattr(job.spec.tf_replica_specs[ReplicaType.WORKER], "replicas", workers))
 
 
 class ManifestReader:

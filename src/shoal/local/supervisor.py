@@ -16,7 +16,7 @@ from pathlib import Path
 
 from shoal.local.loan import Loan
 from shoal.local.log_tail import last_lines
-from shoal.local.manifests import ManifestReader
+from shoal.local.manifests import ManifestReader, scale
 from shoal.local.plan import Plan
 from shoal.local.ports import answers
 from shoal.local.process import Launcher, LaunchError, Process
@@ -37,6 +37,7 @@ from shoal.training import (
     Replica,
     ReplicaId,
     ReplicaState,
+    Scale,
     Serve,
     decide,
 )
@@ -181,6 +182,8 @@ class Supervisor:
                 found = self.attempts.get(id)
                 if found and found.attempt == number and not found.stopping:
                     self._delete(job, found)
+            case Scale(workers):
+                scale(self.run, workers)
             case Serve():
                 if self.server is None and not job.spec.run_policy.suspend:
                     self.server = ModelProcess(self.run, job, self.plan)

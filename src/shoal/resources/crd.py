@@ -63,6 +63,10 @@ RULES: Rules = {
             f"!has(self.strategy) || !({_DYNAMIC}) || self.strategy in ['BetweenGraphAsync', 'Independent']",
             "enableDynamicWorker: only BetweenGraphAsync and Independent can do without knowing all workers",
         ),
+        (
+            "!has(self.scaling) || ('Worker' in self.tfReplicaSpecs && has(self.tfReplicaSpecs['Worker'].replicas))",
+            "scaling: it changes the replicas of Worker: write both, in this spelling",
+        ),
     ],
     "spec.tfReplicaSpecs": [
         (
@@ -88,6 +92,9 @@ RULES: Rules = {
         ),
     ],
     "spec.runPolicy.schedulingPolicy.queue": [("self == oldSelf", "runPolicy.schedulingPolicy.queue cannot change")],
+    "spec.scaling": [
+        ("(has(self.minWorkers) ? self.minWorkers : 1) <= self.maxWorkers", "minWorkers is more than maxWorkers"),
+    ],
     "spec.storage.[]": STORAGE,
     "spec.code": [
         (

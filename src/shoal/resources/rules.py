@@ -196,6 +196,23 @@ def check_gang(job: Manifest) -> Iterator[Finding]:
         yield Finding(path, f"{wanted} replicas can never start together: the job has {total}", f"at most {total}")
 
 
+def check_scaling(job: Manifest) -> Iterator[Finding]:
+    """Bounds in order, workers between them to count, and a gang that the fewest of them still make."""
+    if "scaling" not in job.spec:
+        return
+    path = ("spec", "scaling")
+    fewest, most = job.spec["scaling"].get("minWorkers", 1), job.spec["scaling"].get("maxWorkers")
+    if not any(role.kind is ReplicaType.WORKER for role in job.roles):
+        yield Finding(path, "there is no Worker to scale", "remove it, or add a Worker")
+    if most is not None and fewest > most:
+        yield Finding((*path, "minWorkers"), f"more than maxWorkers, which is {most}", f"at most {most}")
+    wanted = job.spec.get("runPolicy", {}).get("schedulingPolicy", {}).get("minAvailable", 0)
+    total = fewest + job.replicas(*(kind for kind in ReplicaType if kind is not ReplicaType.WORKER))
+    if wanted > total:
+        told = f"with {fewest} workers the job has {total} replicas, and minAvailable asks for {wanted}"
+        yield Finding((*path, "minWorkers"), told, f"at least {fewest + wanted - total}, or a lower minAvailable")
+
+
 def check_storage(manifest: Written) -> Iterator[Finding]:
     sources = ("existingClaim", "nfs", "size")
     for index, claim in enumerate(manifest.spec.get("storage", [])):
@@ -251,6 +268,7 @@ RULES: tuple[Callable[[Manifest], Iterator[Finding]], ...] = (
     check_dynamic_workers,
     check_strategy,
     check_gang,
+    check_scaling,
     check_storage,
     check_code,
 )

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field
 
 from shoal.resources.base import Model, Timestamp
 from shoal.resources.roles import ReplicaType, Role
+from shoal.resources.scaling import ScalingStatus
 
 
 class Phase(StrEnum):
@@ -33,8 +34,8 @@ class Phase(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """Kubeflow's condition types, and Shoal's: `Evaluated` (the final checkpoint was, or was not, evaluated) and
-    `Served` (the exported model is, or is not, served)."""
+    """Kubeflow's condition types, and Shoal's: `Evaluated` (the final checkpoint was, or was not, evaluated),
+    `Served` (the exported model is, or is not, served) and `Scaled` (`scaling` has changed the number of workers)."""
 
     CREATED = "Created"
     RUNNING = "Running"
@@ -44,6 +45,7 @@ class ConditionType(StrEnum):
     FAILED = "Failed"
     EVALUATED = "Evaluated"
     SERVED = "Served"
+    SCALED = "Scaled"
 
 
 class Condition(Model):
@@ -120,6 +122,9 @@ class JobStatus(Model):
         default=None, description="The failure that set off the last restart, or ended the job."
     )
     progress: Progress | None = Field(default=None, description="The furthest training step that was reported.")
+    scaling: ScalingStatus | None = Field(
+        default=None, description="What was decided last about the number of workers, where `scaling` decides."
+    )
 
     attempts: dict[str, int] = Field(
         default_factory=dict, description="Current attempt of each replica that was replaced."

@@ -14,6 +14,7 @@ from shoal.resources.base import Model, NonEmpty, Resource
 from shoal.resources.code import CodeSpec
 from shoal.resources.quantity import Quantity
 from shoal.resources.roles import ReplicaType, Role
+from shoal.resources.scaling import ScalingSpec
 from shoal.resources.status import JobStatus
 
 SHOAL_API: Final = "shoal.dev/v1"
@@ -245,6 +246,9 @@ class TFJobSpec(Model):
         default=None, description="A TensorBoard that lives as long as the job."
     )
     serve: ServeSpec | None = Field(default=None, description="Serve the exported model when the job has succeeded.")
+    scaling: ScalingSpec | None = Field(
+        default=None, description="Let the number of workers follow what they bring, between two bounds."
+    )
     code: CodeSpec | None = Field(
         default=None, description="Scripts that are not in the image: every replica finds them at /shoal/code."
     )
@@ -286,6 +290,7 @@ SHOAL_ONLY = (
     "spec.storage",
     "spec.tensorBoard",
     "spec.serve",
+    "spec.scaling",
     "spec.code",
     "spec.runPolicy.startupTimeoutSeconds",
     "spec.runPolicy.stallTimeoutSeconds",

@@ -2,7 +2,7 @@
 
 from shoal.training.cluster_spec import cluster_shape, cluster_spec, is_distributed, replica_ids, tf_config
 from shoal.training.decide import decide
-from shoal.training.decision import Action, Create, Decision, Delete, DeleteJob, Serve
+from shoal.training.decision import Action, Create, Decision, Delete, DeleteJob, Scale, Serve
 from shoal.training.replica import (
     Cause,
     Observed,
@@ -24,6 +24,7 @@ __all__ = [
     "ReplicaId",
     "ReplicaProgress",
     "ReplicaState",
+    "Scale",
     "Serve",
     "cluster_shape",
     "cluster_spec",

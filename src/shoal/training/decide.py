@@ -26,6 +26,7 @@ from shoal.training.progress import update_progress
 from shoal.training.replica import Observed, ReplicaId, ReplicaState
 from shoal.training.retry_budget import pause_left
 from shoal.training.scaling import follow_scale
+from shoal.training.scaling_policy import follow_policy
 from shoal.training.serving import to_be_served
 from shoal.training.stall import answer_stall
 from shoal.training.startup import await_startup, waiting_for, waiting_message
@@ -57,6 +58,8 @@ def decide(job: TFJob, observed: Observed, now: float) -> Decision:
         return _after_the_end(state)
     actions: list[Action] = [*delete_obsolete(state), *_create(state, state.unfinished)]
     _tell(state)
+    if change := follow_policy(state):
+        actions.append(change)
     return _decision(state, actions)
 
 

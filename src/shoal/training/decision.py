@@ -27,6 +27,13 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    """Write this number of workers into the job's spec, as a user would who scales it."""
+
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Serve:
     """See to it that the model is served, and say in the condition `Served` what has come of it: this is wanted until
     the condition is there."""
@@ -37,7 +44,7 @@ class DeleteJob:
     """Remove the job and all it left: its time to live is over."""
 
 
-Action = Create | Delete | Serve | DeleteJob
+Action = Create | Delete | Scale | Serve | DeleteJob
 
 
 @dataclass(frozen=True, slots=True)

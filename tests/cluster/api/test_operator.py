@@ -340,6 +340,36 @@ def test_workers_come_and_go_with_scale(namespace: Kubectl) -> None:
     wait_until(lambda: names(namespace, "pods") == {"grows-ps-0", "grows-worker-0"}, 20, "the end of two workers")
 
 
+def test_workers_come_and_go_by_a_rule(namespace: Kubectl) -> None:
+    """By what the leader prints, with the operator's own rights, and through the API server's subresource."""
+
+    def progress(step: int, at: float) -> str:
+        return f'2026-01-01T00:00:01.5Z SHOAL_PROGRESS: {{"time": {at}, "step": {step}}}\n'
+
+    def scaling(expected: str) -> dict[str, Any]:
+        job = namespace.wait_for(f"{KIND}/pays", lambda found: expected in str(found["status"].get("scaling")), 60)
+        return dict(job["status"]["scaling"])
+
+    rule = {"minWorkers": 2, "maxWorkers": 3, "stabilizationSeconds": 10}
+    namespace.apply(tfjob("pays", PS=role(), Worker=role(1), enableDynamicWorker=True, scaling=rule))
+    wait_for_attempt(namespace, "pays-worker-1", 0)
+    assert "TooFew" in reasons(namespace, "pays")
+    began = time.time() + 10  # after the start, whatever the fake kubelet's clock rounds it to
+    tell(namespace, "pays-worker-0", log=progress(100, began))
+    assert scaling("measuredFromTime")["measuredFromStep"] == 100
+    tell(namespace, "pays-worker-0", log=progress(600, began + 10))
+    wait_for_attempt(namespace, "pays-worker-2", 0)
+    told = scaling("MoreMayPay")
+    assert (told["desiredWorkers"], told["rates"]) == (3, {"2": 50})
+    job = namespace.json("get", f"{KIND}/pays")
+    assert job["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] == 3
+    (scaled,) = [each for each in job["status"]["conditions"] if each["type"] == "Scaled"]
+    assert scaled["message"].startswith("2 → 3 workers: ")
+    assert "MoreMayPay" in reasons(namespace, "pays")
+    annotations = namespace.json("get", "pod/pays-ps-0")["metadata"]["annotations"]
+    assert annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
+
+
 def test_dashboards_find_their_numbers(operator: OperatorProcess, namespace: Kubectl) -> None:
     namespace.apply(tfjob("counted", Worker=role(exit="0@0s")))
     wait_for_phase(namespace, "counted", "Succeeded")

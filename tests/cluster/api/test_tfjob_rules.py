@@ -51,6 +51,8 @@ def test_a_role_that_nobody_knows_is_refused(namespace: Kubectl) -> None:
             {"Worker": role(2), "Chief": role(), "run_policy": {"schedulingPolicy": {"minAvailable": 4}}},
             "minAvailable: the job has fewer replicas",
         ),
+        ({"Chief": role(), "scaling": {"maxWorkers": 2}}, "it changes the replicas of Worker"),
+        ({"Worker": role(), "scaling": {"minWorkers": 3, "maxWorkers": 2}}, "minWorkers is more than maxWorkers"),
     ],
 )
 def test_what_the_schema_alone_would_take(job: dict[str, Any], told: str, namespace: Kubectl) -> None:

@@ -56,8 +56,14 @@ def _job(draw: st.DrawFn, api: str) -> Json:
         spec["strategy"] = draw(st.sampled_from(_strategies(kinds)))
     if not _may_be_dynamic(spec, kinds):
         spec.pop("enableDynamicWorker", None)
+    others = sum(role.get("replicas", 1) for key, role in roles.items() if key != "Worker")
+    workers = roles.get("Worker", {}).get("replicas")
+    if workers is None:  # the API server's rules ask for it, in this spelling
+        spec.pop("scaling", None)
     if gang := spec.get("runPolicy", {}).get("schedulingPolicy"):
         total = sum(role.get("replicas", 1) for role in roles.values())
+        if "scaling" in spec:
+            total = others + min(workers, spec["scaling"].get("minWorkers", 1))
         gang |= {"minAvailable": draw(st.integers(1, total))} if "minAvailable" in gang else {}
     if not spec.get("runPolicy", True):
         del spec["runPolicy"]
@@ -157,6 +163,17 @@ def _may_be_dynamic(spec: Json, kinds: set[ReplicaType]) -> bool:
 
 
 @st.composite
+def _scaling(draw: st.DrawFn) -> Json:
+    fewest = draw(st.integers(2, 9))
+    others = {"step": st.integers(2, 9), "gainPercent": st.integers(1, 99), "stabilizationSeconds": st.integers(1, 999)}
+    return {
+        **draw(st.sampled_from([{}, {"minWorkers": fewest}])),
+        "maxWorkers": fewest + draw(st.integers(0, 9)),
+        **draw(st.fixed_dictionaries({}, optional=others)),
+    }
+
+
+@st.composite
 def _storage(draw: st.DrawFn) -> list[Json]:
     claims = []
     for name in draw(st.lists(LABELS, min_size=1, max_size=3, unique=True)):
@@ -211,6 +228,7 @@ BY_HAND: dict[str, st.SearchStrategy[Any] | None] = {
     "metadata.generateName": None,
     "spec.tfReplicaSpecs": None,
     "spec.storage": _storage(),
+    "spec.scaling": _scaling(),
     "spec.code": _code(),
     "spec.tfReplicaSpecs.*.template": None,
     "spec.tfReplicaSpecs.*.template.spec": None,
@@ -225,6 +243,7 @@ BY_HAND: dict[str, st.SearchStrategy[Any] | None] = {
     "status.inPlaceRestarts": _COUNTS,
     "status.started": _INDICES,
     "status.completed": _INDICES,
+    "status.scaling.rates": st.dictionaries(st.integers(1, 99).map(str), st.floats(0.001, 1e6), min_size=1, max_size=3),
     "status.progress.loss": st.floats(-1e6, 1e6),
     "status.progress.stepsPerSecond": st.floats(0.001, 1e6),
 }

@@ -194,6 +194,26 @@ def test_workers_that_come_and_go(tmp_path, roles, strategy, expected):
     assert faults == [f"spec.enableDynamicWorker: {problem}" for problem in expected]
 
 
+@pytest.mark.parametrize(
+    ("roles", "scaling", "gang", "expected"),
+    [
+        (("Worker",), {"minWorkers": 2, "maxWorkers": 2}, 2, []),
+        (("Worker",), {"maxWorkers": 4}, ..., []),
+        (("Worker",), {"minWorkers": 3, "maxWorkers": 2}, ..., ["spec.scaling.minWorkers: more than maxWorkers, which is 2; at most 2"]),
+        (("Worker",), {"minWorkers": 3}, ..., ["spec.scaling.maxWorkers: missing; the most workers"]),
+        (("Chief",), {"maxWorkers": 2}, ..., ["spec.scaling: there is no Worker to scale; remove it, or add a Worker"]),
+        (("PS", "Worker"), {"minWorkers": 2, "maxWorkers": 4}, 4, ["spec.scaling.minWorkers: with 2 workers the job has 3 replicas, and minAvailable asks for 4; at least 3, or a lower minAvailable"]),
+    ],
+)  # fmt: skip
+def test_scaling(tmp_path, roles, scaling, gang, expected):
+    job = manifest(
+        roles=roles, scaling=scaling, runPolicy={} if gang is ... else {"schedulingPolicy": {"minAvailable": gang}}
+    )
+    if "Worker" in roles:
+        job = changed(job, f"{WORKER}.replicas", 4)
+    assert told(faults_of(tmp_path, job)) == expected
+
+
 @pytest.mark.parametrize(("wanted", "fits"), [(3, True), (4, False)])
 def test_a_gang_is_no_larger_than_the_job(tmp_path, wanted, fits):
     job = manifest(roles=("Chief", "PS", "Worker"), runPolicy={"schedulingPolicy": {"minAvailable": wanted}})

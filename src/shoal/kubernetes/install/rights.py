@@ -50,6 +50,7 @@ less than a tenant's members may, and no way to more: no pods, no secrets, no ro
 IN_NAMESPACES = (
     Right(_JOBS, ("tfjobs",), ("get", "list", "watch", "delete")),
     Right(_JOBS, ("tfjobs/status",), ("patch",)),
+    Right(("shoal.dev",), ("tfjobs/scale",), ("patch",), why="`scaling` changes the number of workers."),
     Right(("shoal.dev",), ("modelservers",), ("get", "list", "watch", "create", "patch")),
     Right(("shoal.dev",), ("tensorboards",), ("get", "list", "watch")),
     Right(("shoal.dev",), ("workbenches",), ("get", "list", "watch", "patch"), why="It stops those that are idle."),

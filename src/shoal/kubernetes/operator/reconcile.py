@@ -31,7 +31,7 @@ from shoal.kubernetes.operator.transitions import tell
 from shoal.kubernetes.operator.views import Job, Pod
 from shoal.kubernetes.operator.wanted import Wanted, WantedJobs, is_ours, read_status
 from shoal.resources import CleanPodPolicy, JobStatus, ManifestError, Phase, TFJob
-from shoal.training import Create, Decision, Delete, DeleteJob, Observed, Replica, ReplicaState, Serve, decide
+from shoal.training import Create, Decision, Delete, DeleteJob, Observed, Replica, ReplicaState, Scale, Serve, decide
 
 
 class Reconciler:
@@ -171,8 +171,17 @@ class Reconciler:
         if doomed:
             named = listing(pod.metadata.name for pod in doomed)
             self._recorder.normal(stored, "SuccessfulDeletePod", f"Deleted {named}")
+        for action in decision.actions:
+            if isinstance(action, Scale):
+                await self._scale(stored, action.workers)
         if not decision.keep_addresses:
             await concurrently(self._supply.needless(wanted), WRITES_AT_ONCE)
+
+    async def _scale(self, stored: Job, workers: int) -> None:
+        """Through the subresource: the operator has no right to edit anything else that users write."""
+        about = stored.metadata
+        body = {"metadata": {"resourceVersion": about.resource_version}, "spec": {"replicas": workers}}
+        await self._api.patch(JOBS[stored.api_version], about.namespace, about.name, body, subresource="scale")
 
     async def _delete_pod(self, pod: Pod) -> None:
         about = pod.metadata

@@ -67,6 +67,10 @@ class MemoryAPI:
             wanted = patch.get("metadata", {}).get("resourceVersion")
             if wanted is not None and wanted != object["metadata"]["resourceVersion"]:
                 raise ConflictError(409, "Conflict", "the object has been modified")
+            if subresource == "scale":
+                about = {**object["metadata"], "generation": object["metadata"]["generation"] + 1}
+                scaled = {"tfReplicaSpecs": {"Worker": {"replicas": patch["spec"]["replicas"]}}}
+                return self._store(kind, {**object, "metadata": about, "spec": merged(object["spec"], scaled)})
             return self._store(kind, merged(object, {key: part for key, part in patch.items() if key != "metadata"}))
 
     async def delete(

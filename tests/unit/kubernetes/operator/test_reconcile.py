@@ -378,6 +378,23 @@ async def test_a_job_without_time_to_live_is_removed_after_its_model_is_served()
     assert world.api.names(SERVERS) == {"train"}
 
 
+@pytest.mark.parametrize("done", [True, False])
+async def test_the_number_of_workers_that_a_rule_wants_is_written_once(done: bool) -> None:
+    wanted = job(PS=1, Worker=1, scaling={"minWorkers": 2, "maxWorkers": 4}, strategy="BetweenGraphAsync")
+    whole = World(MemoryAPI(), wanted)
+    await whole.settle()
+    first, at = [number for number, write in enumerate(whole.api.writes) if write == "patch tfjobs train"][:2]
+    assert first == 0, "the status comes first"
+    world = World(MemoryAPI(at, done), wanted)
+    await world.settle()
+    assert world.api.objects["tfjobs", "default", "train"]["spec"]["tfReplicaSpecs"]["Worker"]["replicas"] == 2
+    assert "train-worker-1" in world.api.names(PODS)
+    assert world.status["scaling"]["desiredWorkers"] == 2
+    assert "replacedWorkers" not in world.status["scaling"]
+    scaled = next(each for each in world.status["conditions"] if each["type"] == "Scaled")
+    assert (scaled["reason"], scaled["message"]) == ("TooFew", "1 → 2 workers: at least 2 are wanted")
+
+
 class _Stingy(MemoryAPI):
     """Refuses pods while `refuses` says why."""
 
