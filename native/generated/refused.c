@@ -1129,32 +1129,8 @@ EXPORT CUresult cuMemcpy2DAsync(void) {
     return shoal_refuse("cuMemcpy2DAsync");
 }
 
-EXPORT CUresult cuMemcpy2DAsync_v2(void) {
-    return shoal_refuse("cuMemcpy2DAsync_v2");
-}
-
-EXPORT CUresult cuMemcpy2DAsync_v2_ptsz(void) {
-    return shoal_refuse("cuMemcpy2DAsync_v2_ptsz");
-}
-
 EXPORT CUresult cuMemcpy2DUnaligned(void) {
     return shoal_refuse("cuMemcpy2DUnaligned");
-}
-
-EXPORT CUresult cuMemcpy2DUnaligned_v2(void) {
-    return shoal_refuse("cuMemcpy2DUnaligned_v2");
-}
-
-EXPORT CUresult cuMemcpy2DUnaligned_v2_ptds(void) {
-    return shoal_refuse("cuMemcpy2DUnaligned_v2_ptds");
-}
-
-EXPORT CUresult cuMemcpy2D_v2(void) {
-    return shoal_refuse("cuMemcpy2D_v2");
-}
-
-EXPORT CUresult cuMemcpy2D_v2_ptds(void) {
-    return shoal_refuse("cuMemcpy2D_v2_ptds");
 }
 
 EXPORT CUresult cuMemcpy3D(void) {
@@ -1377,60 +1353,12 @@ EXPORT CUresult cuMemsetD2D16(void) {
     return shoal_refuse("cuMemsetD2D16");
 }
 
-EXPORT CUresult cuMemsetD2D16Async(void) {
-    return shoal_refuse("cuMemsetD2D16Async");
-}
-
-EXPORT CUresult cuMemsetD2D16Async_ptsz(void) {
-    return shoal_refuse("cuMemsetD2D16Async_ptsz");
-}
-
-EXPORT CUresult cuMemsetD2D16_v2(void) {
-    return shoal_refuse("cuMemsetD2D16_v2");
-}
-
-EXPORT CUresult cuMemsetD2D16_v2_ptds(void) {
-    return shoal_refuse("cuMemsetD2D16_v2_ptds");
-}
-
 EXPORT CUresult cuMemsetD2D32(void) {
     return shoal_refuse("cuMemsetD2D32");
 }
 
-EXPORT CUresult cuMemsetD2D32Async(void) {
-    return shoal_refuse("cuMemsetD2D32Async");
-}
-
-EXPORT CUresult cuMemsetD2D32Async_ptsz(void) {
-    return shoal_refuse("cuMemsetD2D32Async_ptsz");
-}
-
-EXPORT CUresult cuMemsetD2D32_v2(void) {
-    return shoal_refuse("cuMemsetD2D32_v2");
-}
-
-EXPORT CUresult cuMemsetD2D32_v2_ptds(void) {
-    return shoal_refuse("cuMemsetD2D32_v2_ptds");
-}
-
 EXPORT CUresult cuMemsetD2D8(void) {
     return shoal_refuse("cuMemsetD2D8");
-}
-
-EXPORT CUresult cuMemsetD2D8Async(void) {
-    return shoal_refuse("cuMemsetD2D8Async");
-}
-
-EXPORT CUresult cuMemsetD2D8Async_ptsz(void) {
-    return shoal_refuse("cuMemsetD2D8Async_ptsz");
-}
-
-EXPORT CUresult cuMemsetD2D8_v2(void) {
-    return shoal_refuse("cuMemsetD2D8_v2");
-}
-
-EXPORT CUresult cuMemsetD2D8_v2_ptds(void) {
-    return shoal_refuse("cuMemsetD2D8_v2_ptds");
 }
 
 EXPORT CUresult cuMemsetD32(void) {

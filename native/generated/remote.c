@@ -357,6 +357,18 @@ EXPORT CUresult cuMemsetD16_v2(uint64_t dstDevice, unsigned short us, size_t N) 
     return cuMemsetD16Async(dstDevice, us, N, NULL);
 }
 
+EXPORT CUresult cuMemsetD2D16_v2(uint64_t dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height) {
+    return cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, NULL);
+}
+
+EXPORT CUresult cuMemsetD2D32_v2(uint64_t dstDevice, size_t dstPitch, unsigned ui, size_t Width, size_t Height) {
+    return cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, NULL);
+}
+
+EXPORT CUresult cuMemsetD2D8_v2(uint64_t dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height) {
+    return cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, NULL);
+}
+
 EXPORT CUresult cuMemsetD32_v2(uint64_t dstDevice, unsigned ui, size_t N) {
     return cuMemsetD32Async(dstDevice, ui, N, NULL);
 }
@@ -406,6 +418,18 @@ EXPORT CUresult cuMemFreeAsync_ptsz(uint64_t dptr, void *hStream) {
     return cuMemFreeAsync(dptr, hStream ? hStream : (void *)2);
 }
 
+EXPORT CUresult cuMemcpy2DAsync_v2_ptsz(const void *pCopy, void *hStream) {
+    return cuMemcpy2DAsync_v2(pCopy, hStream ? hStream : (void *)2);
+}
+
+EXPORT CUresult cuMemcpy2DUnaligned_v2_ptds(const void *pCopy) {
+    return cuMemcpy2DUnaligned_v2(pCopy);
+}
+
+EXPORT CUresult cuMemcpy2D_v2_ptds(const void *pCopy) {
+    return cuMemcpy2D_v2(pCopy);
+}
+
 EXPORT CUresult cuMemcpyAsync_ptsz(uint64_t dst, uint64_t src, size_t ByteCount, void *hStream) {
     return cuMemcpyAsync(dst, src, ByteCount, hStream ? hStream : (void *)2);
 }
@@ -444,6 +468,30 @@ EXPORT CUresult cuMemsetD16Async_ptsz(uint64_t dstDevice, unsigned short us, siz
 
 EXPORT CUresult cuMemsetD16_v2_ptds(uint64_t dstDevice, unsigned short us, size_t N) {
     return cuMemsetD16_v2(dstDevice, us, N);
+}
+
+EXPORT CUresult cuMemsetD2D16Async_ptsz(uint64_t dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height, void *hStream) {
+    return cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream ? hStream : (void *)2);
+}
+
+EXPORT CUresult cuMemsetD2D16_v2_ptds(uint64_t dstDevice, size_t dstPitch, unsigned short us, size_t Width, size_t Height) {
+    return cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height);
+}
+
+EXPORT CUresult cuMemsetD2D32Async_ptsz(uint64_t dstDevice, size_t dstPitch, unsigned ui, size_t Width, size_t Height, void *hStream) {
+    return cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream ? hStream : (void *)2);
+}
+
+EXPORT CUresult cuMemsetD2D32_v2_ptds(uint64_t dstDevice, size_t dstPitch, unsigned ui, size_t Width, size_t Height) {
+    return cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height);
+}
+
+EXPORT CUresult cuMemsetD2D8Async_ptsz(uint64_t dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height, void *hStream) {
+    return cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream ? hStream : (void *)2);
+}
+
+EXPORT CUresult cuMemsetD2D8_v2_ptds(uint64_t dstDevice, size_t dstPitch, unsigned char uc, size_t Width, size_t Height) {
+    return cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height);
 }
 
 EXPORT CUresult cuMemsetD32Async_ptsz(uint64_t dstDevice, unsigned ui, size_t N, void *hStream) {

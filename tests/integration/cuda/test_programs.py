@@ -22,7 +22,7 @@ def three(library: None) -> Iterator[dict[str, str]]:
         yield {**server.environment(), SERVERS: ",".join([server.address] * 3), NUMBERS: "0,1,2"}
 
 
-@pytest.mark.parametrize("name", ["saxpy", "fault", "threads", "forks", "pointers"])
+@pytest.mark.parametrize("name", ["saxpy", "fault", "threads", "forks", "pointers", "rectangles"])
 def test_a_program_runs_to_its_end(name: str, server: Server, folder: Path) -> None:
     done = run(build(name, folder), server.environment())
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ def software(library: None) -> Iterator[Server]:
         yield started
 
 
-@pytest.mark.parametrize("name", ["saxpy", "fault", "threads", "forks", "calls"])
+@pytest.mark.parametrize("name", ["saxpy", "fault", "threads", "forks", "calls", "rectangles"])
 def test_a_program_runs_to_its_end(name: str, software: Server, folder: Path) -> None:
     done = run(build(name, folder), software.environment())
     assert done.returncode == 0, done.stderr

@@ -77,6 +77,9 @@ ALIASES = {
     "cuMemsetD16_v2": "cuMemsetD16Async(dstDevice, us, N, NULL)",
     "cuMemsetD32_v2": "cuMemsetD32Async(dstDevice, ui, N, NULL)",
     "cuMemsetD8_v2": "cuMemsetD8Async(dstDevice, uc, N, NULL)",
+    "cuMemsetD2D16_v2": "cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, NULL)",
+    "cuMemsetD2D32_v2": "cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, NULL)",
+    "cuMemsetD2D8_v2": "cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, NULL)",
     "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags": (
         "cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, func, blockSize, dynamicSMemSize)"
     ),
@@ -89,13 +92,14 @@ WRITTEN = {
         cuCtxCreate_v2 cuCtxCreate_v3 cuCtxCreate_v4 cuCtxDestroy_v2 cuCtxSynchronize cuCtxSynchronize_v2
         cuDevicePrimaryCtxRelease_v2 cuDevicePrimaryCtxReset_v2 cuDevicePrimaryCtxRetain cuFuncSetAttribute
         cuKernelGetFunction cuKernelSetAttribute cuLibraryGetGlobal cuLibraryGetModule cuLibraryLoadData
-        cuLibraryLoadFromFile cuLinkComplete cuMemAllocAsync cuMemAllocPitch_v2 cuMemAlloc_v2 cuMemcpy cuMemcpyAsync
-        cuMemcpyDtoHAsync_v2 cuMemcpyDtoH_v2 cuMemcpyHtoD_v2 cuModuleGetGlobal_v2 cuModuleLoad cuModuleLoadData
-        cuModuleLoadDataEx cuModuleLoadFatBinary
+        cuLibraryLoadFromFile cuLinkComplete cuMemAllocAsync cuMemAllocPitch_v2 cuMemAlloc_v2 cuMemcpy
+        cuMemcpy2DAsync_v2 cuMemcpy2DUnaligned_v2 cuMemcpy2D_v2 cuMemcpyAsync cuMemcpyDtoHAsync_v2 cuMemcpyDtoH_v2
+        cuMemcpyHtoD_v2 cuModuleGetGlobal_v2 cuModuleLoad cuModuleLoadData cuModuleLoadDataEx cuModuleLoadFatBinary
     """,
     Mode.POSTED: """
         cuLaunchHostFunc cuLaunchKernel cuLaunchKernelEx cuLibraryUnload cuLinkDestroy
-        cuMemFreeAsync cuMemFree_v2 cuMemcpyHtoDAsync_v2 cuModuleUnload cuStreamAddCallback
+        cuMemFreeAsync cuMemFree_v2 cuMemcpyHtoDAsync_v2 cuMemsetD2D16Async cuMemsetD2D32Async
+        cuMemsetD2D8Async cuModuleUnload cuStreamAddCallback
     """,
     Mode.LOCAL: """
         cuCtxGetApiVersion cuCtxGetCacheConfig cuCtxGetCurrent cuCtxGetDevice cuCtxGetDevice_v2 cuCtxGetFlags

@@ -31,7 +31,7 @@ PLAIN = {
 }
 HANDLES = "CUcontext CUmodule CUfunction CUlibrary CUkernel CUstream CUevent CUlinkState CUarray CUgraph CUmemoryPool"
 FUNCTIONS = "CUhostFn CUstreamCallback"
-STRUCTURES = "CUuuid CUdevprop CUlaunchConfig CUexecAffinityParam CUctxCreateParams"
+STRUCTURES = "CUDA_MEMCPY2D CUuuid CUdevprop CUlaunchConfig CUexecAffinityParam CUctxCreateParams"
 LOCATION = re.compile(r"^(const )?(\w[\w ]*?)(\**)$")
 
 
