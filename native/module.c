@@ -47,19 +47,22 @@ static void write_log(struct jit_log log, const char *text, size_t length) {
         shoal_say("code was refused: %.*s", (int)length, text);
 }
 
+/* Of a kernel's parameters: more is no kernel, whatever a server says. CUDA has 32,764 bytes at most. */
+enum { MAX_PARAMETERS = 4096, MAX_BYTES = 1 << 15 };
+
 static CUresult read_function(struct reader *reader, struct module *module, struct function *function) {
     function->module = module;
     function->id = get_u64(reader);
     function->name = get_text(reader);
     function->parameters = get_attributes(reader, &function->parameter_count);
     function->attributes = get_attributes(reader, &function->attribute_count);
-    if (reader->short_of)
+    if (reader->short_of || function->parameter_count > MAX_PARAMETERS)
         return DEVICE_UNAVAILABLE;
     for (uint32_t i = 0; i < function->parameter_count; i++) {
         struct attribute *each = &function->parameters[i];
-        uint32_t end = (uint32_t)each->number + (uint32_t)each->value;
-        if (end > 1 << 20)
+        if (each->number < 0 || each->number > MAX_BYTES || each->value < 0 || each->value > MAX_BYTES)
             return DEVICE_UNAVAILABLE;
+        uint32_t end = (uint32_t)each->number + (uint32_t)each->value;
         if (end > function->bytes)
             function->bytes = end;
     }

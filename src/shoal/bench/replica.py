@@ -194,7 +194,7 @@ def _optimizer(options: TrainOptions) -> Any:
         case Optimizer.SGD:
             made = keras.optimizers.SGD(rate)
         case Optimizer.MOMENTUM:
-            made = keras.optimizers.SGD(rate, momentum=options.momentum)
+            made = keras.optimizers.SGD(rate, momentum=options.momentum, nesterov=True)
         case Optimizer.RMSPROP:
             made = keras.optimizers.RMSprop(rate, rho=0.9, momentum=0.9, epsilon=1.0)
         case Optimizer.ADAM:

@@ -7,7 +7,7 @@ taken while the server is down. Ports are therefore chosen outside of it.
 from __future__ import annotations
 
 import fcntl
-import random
+import secrets
 import socket
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -26,7 +26,8 @@ class NoPortsError(Exception):
 def choose(count: int, taken: Collection[int] = ()) -> list[int]:
     """`count` free ports, none of them in `taken`. Raises NoPortsError."""
     candidates = [port for port in _stable_ports() if port not in taken]
-    begin = random.randrange(len(candidates)) if candidates else 0
+    # Not by `random`: programs that seed it alike would all begin at the same port.
+    begin = secrets.randbelow(len(candidates)) if candidates else 0
     chosen: list[int] = []
     for port in candidates[begin:] + candidates[:begin]:
         if len(chosen) == count:

@@ -45,6 +45,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((HOST, port))
+        listening.listen()  # before anybody is told of it
     except OSError as fault:
         listening.close()
         raise RunError(f"cannot listen on port {port}: {fault.strerror}", "choose another with --port") from fault

@@ -52,14 +52,26 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_parameters_and_outputs_are_those_that_were_published() -> None:
     from shoal.bench.models import MODELS, alexnet, build
-    from shoal.bench.options import Model
 
-    for model in (Model.GOOGLENET, Model.ALEXNET, Model.RESNET50):
+    for model, known in MODELS.items():
         made = build(model)
-        assert made.count_params() == MODELS[model].parameters
+        assert made.count_params() == known.parameters
         assert made.output_shape == (None, 1000)
+        if known.multiply_adds:
+            # Papers round, and leave out what is not a convolution or a full layer.
+            assert multiply_adds(made) / 1e9 == pytest.approx(known.multiply_adds, rel=0.21), model
     # torchvision's AlexNet, by its documentation.
     assert alexnet.build((227, 227, 3), fourth=256).count_params() == 61_100_840
+
+
+def multiply_adds(model: Any) -> float:
+    """Of one image's forward pass, by TensorFlow's profiler, whose operations are two a multiply-add."""
+    import tensorflow as tf
+
+    forward = tf.function(lambda images: model(images, training=False))
+    graph = forward.get_concrete_function(tf.TensorSpec((1, *model.input_shape[1:]))).graph
+    asked = tf.compat.v1.profiler.ProfileOptionBuilder.float_operation() | {"output": "none"}
+    return float(tf.compat.v1.profiler.profile(graph=graph, options=asked).total_float_ops) / 2
 
 
 def test_real_images_are_learnt_and_every_form_of_them_says_the_same(images: Path, tmp_path: Path) -> None:
@@ -79,10 +91,22 @@ def test_real_images_are_learnt_and_every_form_of_them_says_the_same(images: Pat
     halves = [seen(dataset(DataName.IMAGENET, records, 12, (8, 8, 3), shard=shard, shards=2)) for shard in (0, 1)]
     assert not halves[0] & halves[1]
     # Without warm-up, so that the first loss is that of a model that has learnt nothing: ln 1000.
-    words = ("--model=trivial", "--batch_size=12", "--num_batches=50", "--num_warmup_batches=0", "--optimizer=adam")
-    data = (f"--data_dir={images}", "--data_name=imagenet")
-    told = json.loads(bench(tmp_path, "train", *words, *data, "--learning_rate=0.02", "-o", "json").stdout)
-    assert told["replicas"][0]["last_loss"] < 0.5 * told["replicas"][0]["first_loss"]
+    words = ("--num_warmup_batches=0", "--optimizer=adam", "--data_name=imagenet", "-o", "json")
+    for model in (
+        ("--model=trivial", "--batch_size=12", "--num_batches=50", "--learning_rate=0.02", f"--data_dir={images}"),
+        ("--model=googlenet", "--batch_size=6", "--num_batches=16", "--learning_rate=0.001", f"--data_dir={records}"),
+    ):
+        told = json.loads(bench(tmp_path, "train", *words, *model).stdout)["replicas"][0]
+        assert told["first_loss"] == pytest.approx(np.log(1000), rel=0.3), model
+        assert told["last_loss"] < 0.6 * told["first_loss"], model
+
+
+def test_momentum_looks_ahead_as_that_of_tf_cnn_benchmarks() -> None:
+    from shoal.bench.options import Optimizer, TrainOptions
+    from shoal.bench.replica import _optimizer
+
+    made = _optimizer(TrainOptions(optimizer=Optimizer.MOMENTUM))
+    assert (made.momentum, made.nesterov) == (0.9, True)
 
 
 def test_a_folder_without_data_is_named(tmp_path: Path) -> None:

@@ -9,7 +9,15 @@ import typer.main
 
 from shoal.bench.options import OptionError
 from shoal.cli.bench import app
-from shoal.cli.bench_flags import GONE_UPDATES, NO_EFFECT, REFUSED, respelt, tf_config
+from shoal.cli.bench_flags import (
+    GONE_UPDATES,
+    NO_EFFECT_SWITCHES,
+    NO_EFFECT_VALUES,
+    REFUSED,
+    REFUSED_SWITCHES,
+    respelt,
+    tf_config,
+)
 
 FLAGS = """
 adam_beta1 adam_beta2 adam_epsilon agg_small_grads_max_bytes agg_small_grads_max_group all_reduce_spec allow_growth
@@ -38,7 +46,19 @@ use_unified_memory variable_consistency variable_update weight_decay winograd_no
 """.split()  # noqa: SIM905  names in rows are read better
 """Of its benchmark_cnn.py, as of its last change."""
 
-SWITCHES = ("--use-fp16", "--xla", "--forward-only")
+SWITCHES_THERE = """
+allow_growth batchnorm_persistent collect_eval_results_async compact_gradient_transfer compute_lr_on_cpu
+cross_replica_sync datasets_repeat_cached_sample datasets_sloppy_parallel_interleave datasets_use_caching
+datasets_use_prefetch distort_color_in_yiq distortions enable_optimizations eval force_gpu_compatible forward_only
+fp16_enable_auto_loss_scale fp16_vars freeze_when_forward_only fuse_decode_and_crop hierarchical_copy mkl ml_perf
+print_training_accuracy single_l2_loss_op sparse_to_dense_grads staged_vars sync_on_finish timestamped_allocator
+use_chrome_trace_format use_datasets use_fp16 use_numa_affinity use_python32_barrier use_resource_vars use_tf_layers
+use_unified_memory winograd_nonfused xla xla_compile
+""".split()  # noqa: SIM905
+"""Those that it defines as boolean."""
+
+NO_EFFECT = NO_EFFECT_SWITCHES | NO_EFFECT_VALUES
+SWITCHES = ("--use-fp16", "--xla", "--xla-compile", "--forward-only")
 
 
 def test_every_flag_is_known() -> None:
@@ -47,15 +67,46 @@ def test_every_flag_is_known() -> None:
     assert set(FLAGS) <= options | NO_EFFECT | set(REFUSED)
     assert not options & (NO_EFFECT | set(REFUSED))
     assert not NO_EFFECT & set(REFUSED)
+    switches = {f.removeprefix("--").replace("-", "_") for f in SWITCHES} | NO_EFFECT_SWITCHES | REFUSED_SWITCHES
+    assert switches & set(FLAGS) == set(SWITCHES_THERE)
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_each_flag_takes_its_value_and_no_more(flag: str) -> None:
+    """As absl reads it: a switch stands alone, all else takes what follows, a negative number too."""
+    said: list[str] = []
+    forms = [[f"--{flag}"], [f"--{flag}=true"]] if flag in SWITCHES_THERE else [[f"--{flag}", "-1"], [f"--{flag}=-1"]]
+    for form in forms:
+        given = [*form, "--model=vgg16"]
+        if flag in REFUSED:
+            with pytest.raises(OptionError, match=f"^--{flag}: ") as refused:
+                respelt(given, SWITCHES, said.append)
+            assert refused.value.hint
+            continue
+        taken = respelt(given, SWITCHES, said.append)
+        assert taken[-1] == "--model=vgg16"
+        if flag in NO_EFFECT:
+            assert taken == ["--model=vgg16"]
+        else:
+            assert taken[0].startswith(f"--{flag.replace('_', '-')}")
+    assert said == ([f"--{flag} has no effect here"] * 2 if flag in NO_EFFECT else [])
+    if flag in SWITCHES_THERE:
+        assert respelt([f"--no{flag}", "--model=vgg16"], SWITCHES, said.append) == ["--model=vgg16"]
+    elif flag in REFUSED:
+        assert respelt([f"--{flag}=", f"--{flag}", "0"], SWITCHES, said.append) == []
 
 
 def test_spellings() -> None:
     said: list[str] = []
     given = [
         "--model=vgg16", "--batch_size", "32", "--use_fp16=True", "--xla=0", "--noforward_only", "--mkl", "--nomkl",
-        "--kmp_blocktime", "3", "--cross_replica_sync=false", "--eval=False", "-o", "json",
+        "--kmp_blocktime", "3", "--cross_replica_sync=false", "--eval=F", "--device", "CPU",
+        "--local_parameter_device=GPU", "-o", "json",
     ]  # fmt: skip
-    assert respelt(given, SWITCHES, said.append) == ["--model=vgg16", "--batch-size", "32", "--use-fp16", "-o", "json"]
+    assert respelt(given, SWITCHES, said.append) == [
+        "--model=vgg16", "--batch-size", "32", "--use-fp16", "--device=cpu", "--local-parameter-device=gpu",
+        "-o", "json",
+    ]  # fmt: skip
     assert [each.split()[0] for each in said] == ["--mkl", "--nomkl", "--kmp_blocktime", "--cross_replica_sync"]
 
 
@@ -65,6 +116,10 @@ def test_spellings() -> None:
         (["--train_dir=/tmp/x"], "--train_dir: a benchmark saves nothing"),
         (["--eval"], "--eval: a benchmark evaluates nothing"),
         (["--use_fp16=maybe"], "--use_fp16: expected true or false, found maybe"),
+        (["--ml_perf_compliance_logging"], "--ml_perf_compliance_logging: MLPerf's rules"),
+        (["--kmp_blocktime", "--mkl"], "--kmp_blocktime needs a value"),
+        (["--train_dir", "/tmp/x"], "--train_dir: a benchmark saves nothing"),
+        (["--device"], "--device needs a value"),
         (["--nouse_fp16=1"], "--nouse_fp16: it takes no value"),
         (["--variable_update=horovod"], f"horovod: {GONE_UPDATES['horovod']}"),
         (["--variable-update", "distributed_replicated"], "collective_all_reduce for copies that are in step"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import fcntl
+import random
 import socket
 from pathlib import Path
 
@@ -70,3 +71,12 @@ def free(lock: Path) -> bool:
         except BlockingIOError:
             return False
         return True
+
+
+def test_programs_that_seed_the_same_choose_each_its_own() -> None:
+    """`random` belongs to the program: a training script or a notebook that seeds it, as many do."""
+    chosen = []
+    for _ in range(8):
+        random.seed(1)
+        chosen.append(choose(1)[0])
+    assert len(set(chosen)) > 1
