@@ -401,7 +401,7 @@ ELSEWHERE: list[tuple[str, str, str, str]] = [
         "if lease.live:",
         "pool/test_leases.py",
     ),
-    ("pool/ledger.py", "        if twice:", "        if False:", "pool/test_brokerage_model.py"),
+    ("pool/ledger.py", "        if twice:", "        if False:", "pool/test_leases.py"),
     ("pool/brokerage.py", "if settling(ledger, now):", "if False:", "pool/test_leases.py"),
     ("pool/ledger.py", "if other in self.hosts:", "if False:", "pool/test_leases.py"),
     ("pool/ledger.py", "known.shares == held.grant.shares", "True", "pool/test_leases.py"),
