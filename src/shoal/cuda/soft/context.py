@@ -171,6 +171,7 @@ class SoftContext:
             if self._closed:
                 return
             self._closed = True
+            self._streams.end()  # first: that a kernel was ended is no fault that anybody should hear of
             for each in self._running:
                 each.stop()
         if self._streams.close():

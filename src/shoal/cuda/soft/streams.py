@@ -77,11 +77,11 @@ class Streams:
         self._closed = False
 
     def check(self) -> None:
-        """Raise the fault that there was."""
-        if self._fault:
-            raise self._fault
+        """Raise the fault that there was, or that it is closed."""
         if self._closed:
             raise DriverError(Status.INVALID_CONTEXT, "the context is closed")
+        if self._fault:
+            raise self._fault
 
     def submit(
         self,
@@ -203,11 +203,15 @@ class Streams:
             moments.append(event.work.at)
         return (moments[1] - moments[0]) * 1000
 
-    def close(self) -> bool:
-        """Do nothing more, and wait for what is being done. Whether it has ended."""
+    def end(self) -> None:
+        """Do nothing more; who waits is told."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    def close(self) -> bool:
+        """Do nothing more, and wait for what is being done. Whether it has ended."""
+        self.end()
         everyone = (*self._streams.values(), *self._leaving)
         for each in everyone:
             each.queue.put(None)

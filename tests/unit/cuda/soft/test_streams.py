@@ -215,3 +215,25 @@ def test_close_waits_for_what_is_being_done_and_does_nothing_more(streams: Strea
     refused(Status.INVALID_CONTEXT, streams.submit, 0, lambda: done.append(1))
     assert done == []
     later.join()
+
+
+def test_after_a_fault_only_what_is_to_be_done_always_is_done(streams: Streams, gate: Gate) -> None:
+    done: list[object] = []
+
+    def fail() -> None:
+        raise DriverError(Status.LAUNCH_FAILED, "a trap")
+
+    stream = streams.create()
+    streams.submit(stream, gate)
+    streams.submit(stream, fail)
+    streams.submit(stream, lambda: done.append("work"))
+    last = streams.submit(stream, lambda: done.append(streams.fault_status()), always=True)
+    gate.opened.set()
+    refused(Status.LAUNCH_FAILED, streams.wait, last)
+    after = streams.submit(stream, lambda: done.append("after"), always=True)
+    refused(Status.LAUNCH_FAILED, streams.wait, after)
+    assert done == [Status.LAUNCH_FAILED, "after"]
+    streams.close()
+    closed = streams.submit(stream, lambda: done.append("closed"), always=True)
+    time.sleep(0.05)
+    assert not closed.done or "closed" not in done
