@@ -47,8 +47,7 @@ demo: $(SETUP) ## Train the MNIST example over a chief, 2 workers and a paramete
 test: $(SETUP) ## The fast tests: rules, commands and supervision, without TensorFlow
 	$(PYTEST) -n auto tests/unit tests/integration/local tests/integration/launch
 
-test-integration: $(SETUP) $(NUMBA) ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire, the dashboard
-	$(MAKE) -s -C native
+test-integration: $(SETUP) $(NUMBA) native ## Real processes: TensorFlow with every example and fault, the model server, the pool, the CUDA wire, the dashboard
 	$(PYTEST) $(BY_FILE) tests/integration/tensorflow tests/integration/serving tests/integration/gpu \
 	  tests/integration/cuda tests/integration/web
 

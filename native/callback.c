@@ -1,10 +1,9 @@
 /* Functions of the program that a stream calls when it has come to them. The server has the stream wait; a thread asks it
- * for the next function that is due, calls it, and says that it has returned. Such a function may not call CUDA. */
+ * for the next function that is due, calls it, and says that it has returned. After a fault of the context only those of
+ * cuStreamAddCallback are called, with the fault. Such a function may not call CUDA. */
 #include "shoal.h"
 
-#include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "generated/functions.h"
 #include "generated/messages.h"
@@ -24,13 +23,7 @@ static int outstanding; /* those that have not returned */
 static struct server *served[MAX_DEVICES]; /* those with a thread */
 static int served_count;
 
-/* Whether this thread runs a function of the program. */
-int shoal_in_callback(int set) {
-    static __thread int within;
-    if (set >= 0)
-        within = set;
-    return within;
-}
+__thread int shoal_in_callback;
 
 /* Whether one may yet write what a copy that was asked for after it is to read. */
 int shoal_callbacks_outstanding(void) {
@@ -64,18 +57,19 @@ static void *caller(void *given) {
             return NULL;
         struct callback *due = take(number);
         if (due) {
-            shoal_in_callback(1);
+            shoal_in_callback = 1;
             if (due->stream_callback)
                 due->stream_callback(due->stream, told, due->data);
-            else
+            else if (!told)
                 due->host_function(due->data);
-            shoal_in_callback(0);
+            shoal_in_callback = 0;
             free(due);
         }
         shoal_begin(&call, server, M_CALLED, 0);
         put_u64(&call, number);
         status = shoal_ask_plainly(&call);
-        __sync_fetch_and_sub(&outstanding, 1);
+        if (due)
+            __sync_fetch_and_sub(&outstanding, 1);
         if (status)
             return NULL;
     }
@@ -96,7 +90,7 @@ static CUresult serve(struct server *server) {
     return status;
 }
 
-static CUresult add(struct callback given, uint32_t always) {
+static CUresult add(struct callback given) {
     struct call call;
     uint64_t stream = shoal_stream(given.stream);
     CUresult status = shoal_current_call(&call, M_CALL);
@@ -115,7 +109,6 @@ static CUresult add(struct callback given, uint32_t always) {
     waiting = kept;
     put_u64(&call, kept->number);
     pthread_mutex_unlock(&lock);
-    put_u32(&call, always);
     put_u64(&call, stream);
     return shoal_post(&call, NULL, 0);
 }
@@ -123,14 +116,14 @@ static CUresult add(struct callback given, uint32_t always) {
 EXPORT CUresult cuLaunchHostFunc(void *hStream, void *fn, void *userData) {
     if (!fn)
         return INVALID_VALUE;
-    return add((struct callback){.host_function = (void (*)(void *))(uintptr_t)fn, .stream = hStream, .data = userData}, 0);
+    return add((struct callback){.host_function = (void (*)(void *))(uintptr_t)fn, .stream = hStream, .data = userData});
 }
 
 EXPORT CUresult cuStreamAddCallback(void *hStream, void *callback, void *userData, unsigned flags) {
     if (!callback || flags)
         return INVALID_VALUE;
     void (*called)(void *, CUresult, void *) = (void (*)(void *, CUresult, void *))(uintptr_t)callback;
-    return add((struct callback){.stream_callback = called, .stream = hStream, .data = userData}, 1);
+    return add((struct callback){.stream_callback = called, .stream = hStream, .data = userData});
 }
 
 /* In a forked child: neither the threads nor what they were to call are there. */

@@ -36,7 +36,7 @@ void *shoal_current_handle(void) {
 }
 
 static CUresult lookup(void *handle, struct context **found) {
-    if (shoal_in_callback(-1))
+    if (shoal_in_callback)
         return NOT_PERMITTED;
     if (!shoal_ready)
         return NOT_INITIALIZED;

@@ -1,5 +1,4 @@
-/* Replies, read by whichever of the threads that wait for one is there first. A reply is a header (bytes that follow,
- * status, sequence number of what it answers, bytes of printed output), the output, and its data. */
+/* Replies, read by whichever of the threads that wait for one is there first. */
 #include "shoal.h"
 
 #include <errno.h>

@@ -172,7 +172,7 @@ CUresult shoal_await(struct server *server, struct waiter *waiter);
 void shoal_free_reply(struct reply *reply);
 
 /* callback.c */
-int shoal_in_callback(int set);
+extern __thread int shoal_in_callback; /* whether this thread runs a function of the program */
 int shoal_callbacks_outstanding(void);
 void shoal_forget_callbacks(void);
 

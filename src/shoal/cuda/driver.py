@@ -152,10 +152,10 @@ class Context(Protocol):
         """All that was asked for so far, on one stream or on all."""
         ...
 
-    def call(self, function: Callable[[int], None], stream: int = 0, always: bool = False) -> None:
-        """Have the host call `function` with the status of the context when the stream has come to it; what follows on
-        the stream waits until it returns. Only what is to be called `always` is called after a fault, as
-        `cuStreamAddCallback` and `cuLaunchHostFunc` differ. It may be called by any thread, and raises nothing."""
+    def call(self, function: Callable[[int], None], stream: int = 0) -> None:
+        """Have the host call `function` with the status of the context when the stream has come to it, as
+        `cuStreamAddCallback`; what follows on the stream waits until it returns. It may be called by any thread, and
+        raises nothing."""
         ...
 
     def output(self) -> bytes:

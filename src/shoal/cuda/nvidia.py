@@ -24,7 +24,6 @@ DEVICE_ATTRIBUTES = range(1, 160)
 LOG_BYTES = 16384
 JIT_ERROR_LOG, JIT_ERROR_BYTES = 5, 6
 CUBIN, PTX, FAT_BINARY = 0, 1, 2
-HOST_FUNCTION = ctypes.CFUNCTYPE(None, c_void_p)
 STREAM_CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_void_p)
 ELF_MAGIC, FAT_MAGIC = b"\x7fELF", b"\x50\xed\x55\xba"
 
@@ -260,22 +259,15 @@ class NvidiaContext:
             return _Pending(lambda: False, self.synchronize)
         return _Pending(lambda: self.stream_done(stream), lambda: self.synchronize_stream(stream))
 
-    def call(self, function: Callable[[int], None], stream: int = 0, always: bool = False) -> None:
+    def call(self, function: Callable[[int], None], stream: int = 0) -> None:
         number = next(self._numbers)
 
-        def called(status: int) -> None:
+        def called(_stream: int, status: int, _data: int) -> None:
             function(status)
             del self._callbacks[number]
 
-        if always:
-            callback: Any = STREAM_CALLBACK(lambda _stream, status, _data: called(status))
-        else:
-            callback = HOST_FUNCTION(lambda _data: called(Status.SUCCESS))
-        self._callbacks[number] = callback
-        if always:
-            self._call("cuStreamAddCallback", c_void_p(stream), callback, None, 0)
-        else:
-            self._call("cuLaunchHostFunc", c_void_p(stream), callback, None)
+        self._callbacks[number] = callback = STREAM_CALLBACK(called)
+        self._call("cuStreamAddCallback", c_void_p(stream), callback, None, 0)
 
     def output(self) -> bytes:
         return self._printed.take()

@@ -150,7 +150,7 @@ class HostContext:
         self._check(event)
         return Done(None)
 
-    def call(self, function: Callable[[int], None], stream: int = 0, always: bool = False) -> None:
+    def call(self, function: Callable[[int], None], stream: int = 0) -> None:
         raise DriverError(Status.NOT_SUPPORTED, "this driver calls nobody")
 
     def create_event(self, flags: int = 0) -> int:

@@ -68,7 +68,7 @@ WRITTEN = (
     Message("variable", "I", "QQ", data=True),
     Message("set_attribute", "Qii"),
     Message("launch", "QIIIIIIIQ", mode=Mode.POSTED, data=True),
-    Message("call", "QIQ", mode=Mode.POSTED),
+    Message("call", "QQ", mode=Mode.POSTED),
     Message("next_call", "", "...", waits=True),
     Message("called", "Q"),
 )

@@ -152,7 +152,7 @@ class Connection:
             if entry.message.mode is Mode.POSTED:
                 self._faults.setdefault(context, fault)
                 return
-            self._answer(entry, sequence, context, fault)
+            self._send(entry, sequence, context, fault.status, str(fault).encode())
             return
         if entry.message.waits and not given.done():
             self._waiters.submit(self._wait, entry, sequence, context, given)
@@ -169,14 +169,15 @@ class Connection:
             os._exit(1)  # nobody would ever answer that call
 
     def _answer(self, entry: _Entry, sequence: int, context: int, given: Any) -> None:
-        status = int(Status.SUCCESS)
         try:
-            if isinstance(given, DriverError):
-                raise given
             found = given.wait() if entry.message.waits else given
-            answer = found if entry.gives is None else entry.gives.pack(*(found or ()))
         except DriverError as fault:
-            answer, status = str(fault).encode(), fault.status
+            self._send(entry, sequence, context, fault.status, str(fault).encode())
+            return
+        answer = found if entry.gives is None else entry.gives.pack(*(found or ()))
+        self._send(entry, sequence, context, Status.SUCCESS, answer)
+
+    def _send(self, entry: _Entry, sequence: int, context: int, status: int, answer: bytes | memoryview) -> None:
         printed = self._session.output(context) if entry.message.name in PRINTING else b""
         with self._sending:
             self._reply(sequence, status, printed, answer)

@@ -268,9 +268,9 @@ class Session:
 
     # Functions of the client that streams call
 
-    def call(self, context: int, number: int, always: int, stream: int) -> None:
+    def call(self, context: int, number: int, stream: int) -> None:
         held = self._held(context)
-        held.context.call(self._callbacks.of(context, number), self._stream(held, stream), bool(always))
+        held.context.call(self._callbacks.of(context, number), self._stream(held, stream))
 
     def next_call(self, _: int) -> Pending[bytes]:
         return self._callbacks
