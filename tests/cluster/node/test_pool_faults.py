@@ -8,18 +8,14 @@ from typing import Any
 
 import pytest
 
-from shoal.cuda.environment import CLIENT
-from shoal.kubernetes.install import Values
-from tests.cluster.api.operators import install_crds
 from tests.cluster.api.pools import ENDED, Pool
-from tests.cluster.api.webhooks import WebhookOperator, register, unregister
 from tests.cluster.kubectl import Kubectl
+from tests.cluster.node.pooled import GPUS, SHARES, pooled
 from tests.cluster.node.test_device_plugin import Plugin, asking, usable
 from tests.cluster.node_level.cluster import NodeCluster
 from tests.cluster.waiting import wait_until
 
-VALUES = Values.model_validate({"gpu": {"pool": {"broker": "https://127.0.0.1:1"}}})
-GPUS, PODS, SHARES = 4, 7, 16
+PODS = 7
 BOUND = 90
 """Seconds in which all agree again."""
 
@@ -74,26 +70,11 @@ def world(
     tmp_path_factory: pytest.TempPathFactory,
     make_lasting_namespace: Callable[[Kubectl], Kubectl],
 ) -> Iterator[World]:
-    install_crds(node_cluster)
-    pool = Pool(tmp_path_factory.mktemp("pool"), GPUS, address=node_cluster.host_address)
-    operator = WebhookOperator(node_cluster, "faults", "--no-leader-elect", *pool.options, values=VALUES)
-    register(node_cluster, operator, values=VALUES)
-    operator.wait_until_ready()
-    options = ("--pool-shares", str(SHARES), "--client-library", str(CLIENT), "--broker", pool.address)
-    plugin = Plugin(node_cluster, *options)
-    try:
-        usable(node_cluster.kubectl, SHARES)
+    with pooled(node_cluster, tmp_path_factory.mktemp("pool")) as (pool, plugin):
         made = World(node_cluster, pool, plugin, make_lasting_namespace(node_cluster.kubectl))
         yield made
         made.namespace("delete", "pods", "--all", "--force", "--grace-period=0")
         wait_until(lambda: pool.leases() == [] and pool.servers() == 0, BOUND, "nothing that is held")
-        assert operator.process.faults() == []
-    finally:
-        plugin.program.stop()
-        operator.process.program.stop()
-        unregister(node_cluster)
-        pool.stop()
-        usable(node_cluster.kubectl, 0)
 
 
 def kubelet_restarted(world: World) -> None:

@@ -11,23 +11,19 @@ from typing import Any
 
 import pytest
 
-from shoal.cuda.environment import CLIENT
-from shoal.kubernetes.install import Values
-from tests.cluster.api.operators import install_crds
 from tests.cluster.api.pools import Pool
-from tests.cluster.api.webhooks import WebhookOperator, register, unregister
 from tests.cluster.images import Image
 from tests.cluster.kubectl import Kubectl
-from tests.cluster.node.test_device_plugin import RESOURCE, Plugin, usable
+from tests.cluster.node.pooled import GPUS, pooled
+from tests.cluster.node.test_device_plugin import RESOURCE
 from tests.cluster.node_level.cluster import NodeCluster
 from tests.cluster.pods import container, pod
 from tests.cluster.python_image import python_image
 from tests.cluster.waiting import wait_until
 from tests.integration.cuda.servers import HERE, ROOT, build
 
-VALUES = Values.model_validate({"gpu": {"pool": {"broker": "https://127.0.0.1:1"}}})
 NUMBA = ("numba-cuda>=0.30,<0.31", "nvidia-cuda-nvrtc>=13,<14", "nvidia-cuda-runtime>=13,<14", "nvidia-nvvm>=13,<14")
-GPUS, PODS = 4, 10
+PODS = 10
 
 
 @pytest.fixture(scope="module")
@@ -44,24 +40,8 @@ def image(node_cluster: NodeCluster, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture
 def pool(node_cluster: NodeCluster, tmp_path: Path) -> Iterator[Pool]:
-    """GPUs of the machine, lent to pods of the node."""
-    install_crds(node_cluster)
-    made = Pool(tmp_path, GPUS, address=node_cluster.host_address)
-    operator = WebhookOperator(node_cluster, "pooled", "--no-leader-elect", *made.options, values=VALUES)
-    register(node_cluster, operator, values=VALUES)
-    operator.wait_until_ready()
-    options = ("--pool-shares", "16", "--client-library", str(CLIENT), "--broker", made.address)
-    plugin = Plugin(node_cluster, *options)
-    try:
-        usable(node_cluster.kubectl, 16)
+    with pooled(node_cluster, tmp_path) as (made, _):
         yield made
-        assert operator.process.faults() == []
-    finally:
-        plugin.program.stop()
-        operator.process.program.stop()
-        unregister(node_cluster)
-        made.stop()
-        usable(node_cluster.kubectl, 0)
 
 
 def running(name: str, image: Image, *command: str) -> dict[str, Any]:
